@@ -9,7 +9,7 @@ CODE := src bench tests examples scripts
 unexport PYTHONDONTWRITEBYTECODE
 # Where LC_ALL=C says so, the interpreter would not read the path of a clone that is not ASCII.
 export PYTHONUTF8 := 1
-ESCAPES := tests/workspace/sandbox/test_attacks.py
+ESCAPES := tests/workspace/sandbox/test_attacks.py tests/workspace/git/test_own_git.py tests/workspace/git/test_escapes_by_git.py
 # Half of what tests do is wait: for processes, sockets, deadlines. The short ones of `make test` have one more a core.
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
@@ -36,10 +36,10 @@ quick: $(READY)  ## run the tests of what has changed since the branch left main
 
 COVERED := $(if $(COVERAGE),--cov=codeloop --cov-report= -p tests.support.room_coverage)
 test: $(READY)  ## run the tests, but for those of the gates (make check); COVERAGE=1 prints what share of the lines ran
-	@$(BIN)/pytest -n $$(($(WORKERS) * 3 / 2)) --dist worksteal -m "not slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/test_house.py --ignore $(ESCAPES) $(COVERED) $(ARGS)
+	@$(BIN)/pytest -n $$(($(WORKERS) * 3 / 2)) --dist worksteal -m "not slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/test_house.py $(addprefix --ignore ,$(ESCAPES)) $(COVERED) $(ARGS)
 
 slow: $(READY)  ## run the tests that take more than 0.15 s of a core each, but for those of `make attacks`
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/permission/attacks --ignore $(ESCAPES) $(ARGS)
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal -m "slow and not e2e and not interop and not lsp and not registries" --ignore tests/faults --ignore tests/permission/attacks $(addprefix --ignore ,$(ESCAPES)) $(ARGS)
 
 fresh:  ## the demo and the tests on fresh Debian machines of their own, ten minutes each; MACHINES="1 4", or `next`: see scripts/fresh
 	@./scripts/fresh $(MACHINES)

@@ -53,6 +53,22 @@ HOMES = {
     "acp": ("acp/",),
 }
 
+# What starts a program, and what looks for one.
+PROGRAM_CALLS = frozenset(
+    {
+        *("Popen", "run", "call", "check_call", "check_output", "system", "popen", "posix_spawn", "execv", "execve"),
+        *("create_subprocess_exec", "create_subprocess_shell", "run_program", "start_program", "start_outside_project"),
+        *("stream_program", "spawn", "start_sandboxed", "find_program", "which"),
+    }
+)
+# The files that start git, each with a git directory that codeloop made (`kit/git/own_folder.py`; its own snapshots).
+GIT_CALLERS = frozenset(
+    {
+        *("workspace/git/repository.py", "workspace/snapshot/object_store.py", "config/project_root.py"),
+        "automation/command_lines.py",
+    }
+)
+
 # Costly to import, so imported by the function that first needs them. `codeloop run` pays for what it uses.
 HEAVY = frozenset(
     {
@@ -512,6 +528,34 @@ def test_a_late_import_is_of_a_module_that_is_not_loaded_already() -> None:
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("codeloop.") and node.module in top
     ]
     assert useless == []
+
+
+def called_name(node: ast.Call) -> str:
+    return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+
+
+def names_git(node: ast.AST) -> bool:
+    """Whether a node is git as a program: its name or path, a command line that begins with it, a search for it."""
+    if isinstance(node, ast.List | ast.Tuple):
+        return any(names_git(each) for each in node.elts[:1])
+    if isinstance(node, ast.Call):
+        return called_name(node) in PROGRAM_CALLS and any(names_git(each) for each in node.args)
+    return isinstance(node, ast.Constant) and re.fullmatch(r"(/.*/)?git( .*)?", str(node.value)) is not None
+
+
+def test_one_function_starts_git() -> None:
+    """Each call gets a git directory of codeloop's own: a real one names programs, hooks and further files."""
+    searching, calling = set[str](), set[str]()
+    for path in python_files(SRC / "codeloop"):
+        nodes = list(ast.walk(tree(path)))
+        if any(isinstance(node, ast.Call) and names_git(node) for node in nodes):
+            searching.add(room_path(path))
+        if any(isinstance(node, ast.Call) and called_name(node) == "make_git_call" for node in nodes):
+            calling.add(room_path(path))
+        lines = [node for node in nodes if isinstance(node, ast.List) and names_git(node)]
+        assert lines == [], f"{name_of(path)} puts a command line of git together"
+    assert searching == {"kit/git/__init__.py"}
+    assert calling == GIT_CALLERS
 
 
 def test_every_room_has_a_floor_and_no_import_goes_up() -> None:

@@ -219,7 +219,8 @@ def _read_settings(startup: Startup, extra_layers: tuple[Layer, ...]) -> Project
     trust_notes = (trust_state.note,) if trust_state.note else ()
     found_extensions = _find_extensions(homes, loaded, project_root, paths, trusted=trusted)
     states |= read_file_states(found_extensions.watched_paths).states
-    further_warnings = (*skills.warnings, *package_warnings, *found_extensions.warnings)
+    root_warnings = (project_root.warning,) if project_root.warning else ()
+    further_warnings = (*root_warnings, *skills.warnings, *package_warnings, *found_extensions.warnings)
     return ProjectSettings(
         startup=startup,
         paths=paths,

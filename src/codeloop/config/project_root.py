@@ -15,7 +15,13 @@ from msgspec import Struct
 
 from codeloop.config.files import describe_os_error, write_private
 from codeloop.config.paths import Paths
-from codeloop.kit.git import find_blocking_file, find_common_folder, find_git_folder, make_git_call
+from codeloop.kit.git import (
+    explain_refused_folder,
+    find_blocking_file,
+    find_common_folder,
+    find_git_folder,
+    make_git_call,
+)
 from codeloop.kit.programs import exclude_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.errors import CodeloopError
@@ -36,13 +42,14 @@ class ProjectRoot(Struct, frozen=True):
 
     `root`: the top of the work tree around `directory`, or `directory` itself outside repositories. `project_id`: the
     hash of the repository's root commit, or of its path where git can't say; "global" outside repositories and in one
-    without commits.
+    without commits. `warning`: why the repository of a folder around the directory is not used; "": there is none.
     """
 
     root: Path
     directory: Path
     project_id: str
     vcs: Literal["git"] | None
+    warning: str = ""
 
     @property
     def relative_path(self) -> str:
@@ -92,18 +99,22 @@ def find_project_root(directory: Path, paths: Paths, environment: Mapping[str, s
     """Find the work tree around a directory. Git is only started the first time that a repository is seen.
 
     From now on `find_program` finds no program below it in this process: the agent can write there, and a `git` of the
-    project must not be started as codeloop's own.
+    project must not be started as codeloop's own. A repository that leads elsewhere, or is another user's, is none.
 
     Raises CodeloopError when the directory is missing or can't be read.
     """
     here = _resolve_readable(directory)
     exclude_folder(here)
+    warning = ""
     for root in (here, *here.parents):
+        if not os.path.lexists(root / ".git"):
+            continue
         repository = _find_repository(root)
         if repository is not None:
             exclude_folder(root)
-            return ProjectRoot(root, here, _find_project_id(repository, paths, environment), "git")
-    return ProjectRoot(here, here, GLOBAL_PROJECT_ID, None)
+            return ProjectRoot(root, here, _find_project_id(repository, paths, environment), "git", warning)
+        warning = warning or explain_refused_folder(root)
+    return ProjectRoot(here, here, GLOBAL_PROJECT_ID, None, warning)
 
 
 def record_root(folder: Path, project_root: ProjectRoot) -> None:
@@ -200,25 +211,28 @@ def _find_root_commit(repository: Path, environment: Mapping[str, str]) -> tuple
     import subprocess
     from hashlib import sha1
 
+    from codeloop.kit.git.own_folder import UnusableRepository, open_own_folder, read_real_folder
+
     by_path = sha1(os.fsencode(repository), usedforsecurity=False).hexdigest()
     if find_blocking_file(repository) is not None:
         return by_path, False
-    call = make_git_call(repository, "rev-list", "--max-parents=0", "HEAD", environment=environment)
     try:
-        result = subprocess.run(
-            call.command,
-            env=call.environment,
-            cwd="/",
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            timeout=PROJECT_ID_TIME.seconds,
-            check=False,
-        )
+        with open_own_folder(read_real_folder(repository, environment), environment) as folder:
+            call = make_git_call(folder, "rev-list", "--max-parents=0", "HEAD", environment=environment)
+            result = subprocess.run(
+                call.command,
+                env=call.environment,
+                cwd="/",
+                stdin=subprocess.DEVNULL,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                timeout=PROJECT_ID_TIME.seconds,
+                check=False,
+            )
     # Cached, since each start would wait as long again.
     except subprocess.TimeoutExpired:
         return by_path, True
-    except OSError:
+    except (OSError, UnusableRepository):
         return by_path, False
     commits = sorted(result.stdout.decode("ascii", "replace").split())
     if result.returncode == 0 and commits:

@@ -6,6 +6,7 @@ A few files are read, with bounds; nothing is run. File names are untrusted: the
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from codeloop.kit.git import find_git_folder
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.limits import FACTS_BYTES
 from codeloop.workspace.git.head import Head
@@ -29,7 +30,7 @@ def describe_project(root: Path, directory: Path, environment: Mapping[str, str]
     checks = describe_project_checks(directory, root, entries, environment.get("PATH"))
     if not checks and root != directory:
         checks = describe_project_checks(root, root, list_folder(root), environment.get("PATH"))
-    git_line = _describe_git(root, environment) if (root / ".git").exists() else "Git repository: no"
+    git_line = _describe_git(root, environment) if find_git_folder(root) is not None else "Git repository: no"
     git_line = _cut_line(git_line, _MAX_GIT_BYTES)
     missing = ""
     if root != directory or any(name in _PACKAGE_LISTS or "requirements" in name for name in entries):

@@ -47,6 +47,13 @@ def test_a_repository_that_keeps_its_objects_elsewhere_is_another_one_too(root: 
     assert find_repository(str(evil), root, {}).foreign_reason
 
 
+def test_a_pointer_of_the_project_to_another_repository_may_run_programs(root: Path) -> None:
+    git(root, "init", "-q", "--bare", str(root / "evil"))
+    (root / ".git/commondir").write_text("../evil\n")
+    assert git(root, "rev-parse", "--git-common-dir").endswith("evil"), "git itself follows it"
+    assert "commondir" in find_repository(str(root), root, {}).program_reason
+
+
 def test_nested_outside_and_inside_are_not_the_projects(root: Path, tmp_path: Path) -> None:
     git(root / "src", "init", "-q")
     (root / "link").symlink_to(tmp_path)

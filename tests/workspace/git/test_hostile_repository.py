@@ -1,6 +1,5 @@
 """Our own calls of git in a repository that was made to run programs: none of them starts, whatever git's version."""
 
-import ast
 import asyncio
 import os
 import shutil
@@ -18,7 +17,6 @@ from codeloop.workspace.git.working_diff import list_changes
 from codeloop.workspace.snapshot.object_store import ObjectStore
 from tests.workspace.snapshot.trees_on_disk import git, repository, write
 
-SRC = Path(__file__).resolve().parents[3] / "src" / "codeloop"
 PROGRAMS = (
     *("core.fsmonitor", "core.sshCommand", "core.pager", "pager.diff", "core.editor", "diff.external", "core.gitProxy"),
     *("diff.x.command", "diff.x.textconv", "filter.x.clean", "filter.x.smudge", "filter.x.process", "merge.x.driver"),
@@ -166,17 +164,3 @@ def test_the_traps_are_armed(hostile: Hostile) -> None:
     hostile.sprung.unlink()
     subprocess.run(["git", "diff"], cwd=hostile.root, env=hostile.environment, capture_output=True, check=False)
     assert hostile.sprung.exists(), "no program of the configuration is run"
-
-
-@pytest.mark.slow
-def test_git_is_called_in_one_way_only() -> None:
-    """Every list that begins with git is put together in one place, which adds what makes it safe."""
-    found = {
-        file.relative_to(SRC).as_posix()
-        for file in SRC.rglob("*.py")
-        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
-        if isinstance(node, ast.List)
-        if any(isinstance(first, ast.Constant) and first.value == "git" for first in node.elts[:1])
-        or any(isinstance(each, ast.Starred) and "git" in ast.unparse(each).lower() for each in node.elts)
-    }
-    assert found == set()

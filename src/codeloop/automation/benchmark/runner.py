@@ -4,7 +4,8 @@ import asyncio
 import os
 import shutil
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
@@ -13,11 +14,12 @@ from msgspec import Struct
 
 from codeloop.automation.benchmark.agents import IDLE_AGENT, RUN_COMMAND, SOLUTION_AGENT, BenchAgent, ReportedUsage
 from codeloop.automation.benchmark.tasks import BenchTask, NamedTask
-from codeloop.automation.command_lines import CODELOOP_COMMAND, make_git_command
+from codeloop.automation.command_lines import CODELOOP_COMMAND, open_git_call
 from codeloop.kit.programs import make_safe_environment
 from codeloop.kit.remove_tree import remove_tree, temporary_folder
 from codeloop.kit.run_program import run_program
 from codeloop.schema.bounds.automation import BENCH_CHECK, BENCH_CLONE, BENCH_KEPT_CHARACTERS
+from codeloop.schema.errors import CodeloopError
 
 # A program that ends by itself has an exit code from 0 to 255.
 TIMEOUT_EXIT_CODE = -1
@@ -120,8 +122,8 @@ async def _run_task(
     result = await _run_program(_make_agent_command(agent, task, model), work, timeout)
     seconds = time.monotonic() - start
     # Files that the agent created are in a diff only after they were added.
-    await _run_program(make_git_command("add", "-A"), work, BENCH_CHECK.seconds)
-    diff = await _run_program(make_git_command("diff", "--no-ext-diff", "--cached", "HEAD"), work, BENCH_CHECK.seconds)
+    await _run_git("add", "-A", tree=work, seconds=BENCH_CHECK.seconds)
+    diff = await _run_git("diff", "--no-ext-diff", "--cached", "HEAD", tree=work, seconds=BENCH_CHECK.seconds)
     # The hidden files come after the diff, which shows the agent's changes only.
     if task.files:
         await asyncio.to_thread(_copy_hidden_files, named_task.folder / task.files, work)
@@ -189,31 +191,43 @@ async def _prepare_copy(named_task: NamedTask, work: Path) -> str:
     # Unlike a clone, a copy also has the folder's uncommitted files.
     if named_task.is_local and not task.revision:
         await asyncio.to_thread(shutil.copytree, source, work, symlinks=True)
-        steps: list[Sequence[str]] = [] if (work / ".git").exists() else [make_git_command("init", "-q")]
+        if not (work / ".git").exists():
+            await _run_git("init", "-q", str(work), seconds=BENCH_CLONE.seconds)
     else:
-        clone_result = await _run_program(
-            make_git_command("clone", "-q", source, str(work)), work.parent, BENCH_CLONE.seconds
-        )
+        clone_result = await _run_git("clone", "-q", source, str(work), seconds=BENCH_CLONE.seconds)
         if clone_result.code:
             return f"{source} can't be cloned: {clone_result.output.strip()}"
-        steps = [make_git_command("checkout", "-q", task.revision)] if task.revision else []
-    steps += [("/bin/sh", "-c", task.setup)] if task.setup else []
     identity = ("-c", "user.name=bench", "-c", "user.email=bench@localhost")
-    # The commit is what the diff of the agent's changes is made against.
-    steps += [
-        make_git_command("add", "-A"),
-        make_git_command(*identity, "commit", "-q", "--allow-empty", "-m", "The task"),
+    git = partial(_run_git, tree=work, seconds=BENCH_CLONE.seconds)
+    setup = partial(_run_program, ("/bin/sh", "-c", task.setup), work, BENCH_CLONE.seconds)
+    steps = [
+        ("The checkout", partial(git, "checkout", "-q", task.revision) if task.revision else None),
+        (f"`{task.setup}`", setup if task.setup else None),
+        # The commit is what the diff of the agent's changes is made against.
+        ("The commit", partial(git, "add", "-A")),
+        ("The commit", partial(git, *identity, "commit", "-q", "--allow-empty", "-m", "The task")),
     ]
-    for step in steps:
-        result = await _run_program(step, work, BENCH_CLONE.seconds)
-        if result.code:
-            return f"`{' '.join(step)}` failed: {result.output.strip()[-400:]}"
+    for name, run_step in steps:
+        result = await run_step() if run_step is not None else None
+        if result is not None and result.code:
+            return f"{name} failed: {result.output.strip()[-400:]}"
     return ""
 
 
-async def _run_program(command: Sequence[str], folder: Path, timeout_seconds: float) -> FinishedProgram:
+async def _run_git(*arguments: str, seconds: float, tree: Path | None = None) -> FinishedProgram:
+    """Run git, in a tree without reading what is configured there."""
+    try:
+        with open_git_call(*arguments, environment=make_safe_environment(os.environ), tree=tree) as call:
+            return await _run_program(call.command, tree or Path("/"), seconds, call.environment)
+    except CodeloopError as error:
+        return FinishedProgram(1, "", str(error))
+
+
+async def _run_program(
+    command: Sequence[str], folder: Path, timeout_seconds: float, variables: Mapping[str, str] | None = None
+) -> FinishedProgram:
     """Run a program in `folder`, and kill it with all its processes after `timeout_seconds`."""
-    environment = make_safe_environment(os.environ)
+    environment = variables or make_safe_environment(os.environ)
     try:
         result = await run_program(command, folder=folder, environment=environment, timeout_seconds=timeout_seconds)
     except TimeoutError:

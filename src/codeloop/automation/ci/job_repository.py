@@ -1,8 +1,8 @@
 """The git commands of a CI job, which run in a separate repository that the agent can't configure.
 
-The agent works in the job's checkout and may write anything there: hooks, filters, addresses of remotes. So git only
-gets the host's token in a second repository, whose path the agent does not know. It takes files over from the checkout,
-never settings. The two exchange objects through their paths on this machine.
+The agent works in the job's checkout and may write anything there: hooks, filters, addresses of remotes. So git reads
+no configuration of it, and only gets the host's token in a second repository, whose path the agent does not know. It
+takes files over from the checkout, never settings. The two exchange objects through their paths on this machine.
 """
 
 import asyncio
@@ -14,7 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.automation.ci.hosts.host import Author
-from codeloop.automation.command_lines import make_git_command
+from codeloop.automation.command_lines import open_git_call
+from codeloop.kit.git import explain_refused_folder, find_common_folder, find_git_folder, make_git_settings
+from codeloop.kit.git.user_settings import RepositoryFacts, read_with_includes
 from codeloop.kit.programs import exclude_folder, make_safe_environment
 from codeloop.kit.run_program import run_program
 from codeloop.kit.text.terminal_text import one_line
@@ -23,11 +25,11 @@ from codeloop.schema.errors import CodeloopError, UsageProblem
 
 # The trailer of a commit message with the key of the event that the commit is for.
 REQUEST_TRAILER = "Codeloop-Request"
-# The checkout may belong to another user than this process, as in a container. --literal-pathspecs: a file name may
-# contain `*`. quotePath and autocrlf: names and contents of files are taken byte for byte.
+# safe.directory: a fetch reads the checkout, which may be another user's. quotePath and autocrlf: names and contents of
+# files are taken byte for byte.
 _GIT_OPTIONS = (
-    *("-c", "safe.directory=*", "-c", "gc.auto=0", "-c", "advice.detachedHead=false"),
-    *("-c", "core.quotePath=false", "-c", "core.autocrlf=false", "--no-pager", "--literal-pathspecs"),
+    *("-c", "safe.directory=*", "-c", "advice.detachedHead=false"),
+    *("-c", "core.quotePath=false", "-c", "core.autocrlf=false"),
 )
 # Git gets no other variable of the job: many of them change what it does or which programs it starts.
 _PASSED_VARIABLES = re.compile(
@@ -63,30 +65,34 @@ class JobRepository:
         """`credential`: the Authorization header for the remote, "" for none. All paths are absolute."""
         # No program of the checkout is ever started as git.
         exclude_folder(work)
+        # In a container, the checkout may belong to another user than this process; the job has named it all the same.
+        if explain_refused_folder(work):
+            os.environ.update(make_git_settings({"safe.directory": str(work)}, os.environ))
         self._work = work
         self._folder = folder
         self._remote = remote
         self._work_tree_options = (f"--work-tree={work}", "-C", str(work))
         self._credential_variables = make_credential_variables(remote, credential)
+        # Whether the job has checked large files out, so that those of other commits are wanted, too.
+        self._has_lfs = False
 
     async def open(self, output: Path) -> None:
         """Make the separate repository. Raises UsageProblem if `work` is no checkout, or has the job's token.
 
         `output`: a folder whose files are never part of a commit.
         """
-        folder = await self._run_or_none("-C", str(self._work), "rev-parse", "--show-toplevel")
-        if folder is None or Path(folder).resolve() != self._work.resolve():
+        folder = find_git_folder(self._work)
+        if folder is None:
             raise UsageProblem(f"{self._work} is not the top folder of a git checkout. Check the repository out first.")
         # `actions/checkout` stores the token as `http.https://github.com/.extraheader` unless it is told not to.
-        stored_token = await self._run_or_none(
-            "-C", str(self._work), "config", "--includes", "--get-regexp", r"^http\..*\.extraheader$"
-        )
-        if stored_token:
+        settings = read_with_includes(find_common_folder(folder) / "config", os.environ, RepositoryFacts(folder))
+        if any(re.fullmatch(r"http\..*\.extraheader", setting.name) for setting in settings):
             raise UsageProblem(
                 "The checkout keeps the job's token in its git configuration, where commands of the agent can read it. "
                 "Set `persist-credentials: false` at the step that checks out."
             )
-        await self._run("init", "--quiet", "--bare", str(self._folder))
+        self._has_lfs = any(setting.name.startswith("filter.lfs.") for setting in settings)
+        await self._run("init", "--quiet", "--bare", "--template=", str(self._folder))
         if output.is_relative_to(self._work):
             (self._folder / "info").mkdir(exist_ok=True)
             (self._folder / "info" / "exclude").write_text(f"/{output.relative_to(self._work).as_posix()}/\n")
@@ -105,11 +111,9 @@ class JobRepository:
         """Check a commit out on a local branch of this name; uncommitted files of the checkout stay."""
         # The checkout fetches from the path of the separate repository, so it never needs the token.
         await self._run_with_git_dir("update-ref", "refs/heads/work", commit)
-        work = ("-C", str(self._work))
-        await self._run(
-            *work, "fetch", "--quiet", "--no-tags", "--update-shallow", str(self._folder), "refs/heads/work"
-        )
-        await self._run(*work, "checkout", "--quiet", "--no-track", "-B", branch, commit)
+        fetch = ("fetch", "--quiet", "--no-tags", "--update-shallow", str(self._folder), "refs/heads/work")
+        await self._run(*fetch, tree=self._work)
+        await self._run("checkout", "--quiet", "--no-track", "-B", branch, commit, tree=self._work)
 
     async def record_files(self, commit: str) -> str:
         """Return the id of a tree with the files of the checkout as they are now, without ignored ones."""
@@ -180,7 +184,7 @@ class JobRepository:
 
     async def read_file_lines(self, commit: str, path: str) -> list[str]:
         """Return the lines of a file of a commit; [] if the commit has no such file."""
-        text = await self._run_or_none(f"--git-dir={self._folder}", "show", f"{commit}:{path}")
+        text = await self._run_or_none("show", f"{commit}:{path}", folder=self._folder)
         # Not `splitlines`, for which a form feed ends a line, too: the numbers of lines are git's.
         return [line.removesuffix("\r") for line in text.split("\n")] if text else []
 
@@ -202,7 +206,7 @@ class JobRepository:
     async def _run_with_git_dir(
         self, *arguments: str, stdin: str = "", variables: Mapping[str, str] | None = None
     ) -> str:
-        return await self._run(f"--git-dir={self._folder}", *arguments, stdin=stdin, variables=variables)
+        return await self._run(*arguments, folder=self._folder, stdin=stdin, variables=variables)
 
     async def _run_online(self, *arguments: str) -> str:
         """Run a command that talks to the remote, and repeat it when it fails. Raises GitProblem and PushRejected."""
@@ -210,7 +214,7 @@ class JobRepository:
         tries = min(CI_TRIES.value, 4)
         for attempt in range(tries):
             try:
-                return await self._run(f"--git-dir={self._folder}", *arguments, variables=self._credential_variables)
+                return await self._run(*arguments, folder=self._folder, variables=self._credential_variables)
             # The server would reject the next try as well.
             except PushRejected:
                 raise
@@ -220,21 +224,33 @@ class JobRepository:
                 await asyncio.sleep(CI_RETRY.seconds * 2**attempt)
         raise GitProblem("git could not reach the remote.")
 
-    async def _run_or_none(self, *arguments: str) -> str | None:
+    async def _run_or_none(self, *arguments: str, folder: Path) -> str | None:
         try:
-            return await self._run(*arguments)
+            return await self._run(*arguments, folder=folder)
         except GitProblem:
             return None
 
-    async def _run(self, *arguments: str, stdin: str = "", variables: Mapping[str, str] | None = None) -> str:
+    async def _run(
+        self,
+        *arguments: str,
+        tree: Path | None = None,
+        folder: Path | None = None,
+        stdin: str = "",
+        variables: Mapping[str, str] | None = None,
+    ) -> str:
         """Run git, and return its stdout without the last newline. Raises GitProblem and PushRejected."""
+        environment = {**_make_git_environment(), **(variables or {})}
+        words = (*_GIT_OPTIONS, *arguments)
         try:
-            code, output, errors = await run_program(
-                make_git_command(*_GIT_OPTIONS, *arguments),
-                environment={**_make_git_environment(), **(variables or {})},
-                timeout_seconds=CI_GIT.seconds,
-                stdin=stdin.encode("utf-8", "surrogateescape"),
-            )
+            with open_git_call(
+                *words, environment=environment, tree=tree, folder=folder, uses_filters=self._has_lfs
+            ) as call:
+                code, output, errors = await run_program(
+                    call.command,
+                    environment=call.environment,
+                    timeout_seconds=CI_GIT.seconds,
+                    stdin=stdin.encode("utf-8", "surrogateescape"),
+                )
         except TimeoutError:
             raise GitProblem(f"git {_find_subcommand(arguments)} took more than {CI_GIT.seconds:g} s.") from None
         if code == 0:

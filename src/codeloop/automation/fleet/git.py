@@ -1,4 +1,7 @@
-"""Runs git for a fleet's jobs: without hooks, signatures and questions, and so that a stop of the fleet can end it."""
+"""Runs git for a fleet's jobs: without hooks, signatures and questions, and so that a stop of the fleet can end it.
+
+An agent may have written anything into a clone, so its configuration is never read.
+"""
 
 import os
 import signal
@@ -6,9 +9,11 @@ import subprocess
 import time
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from pathlib import Path
 
-from codeloop.automation.command_lines import make_git_command
+from codeloop.automation.command_lines import open_git_call
 from codeloop.automation.fleet.driver import FleetStopped
+from codeloop.kit.git import GitCall
 from codeloop.kit.programs import make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_GIT, FLEET_POLL
 from codeloop.schema.errors import CodeloopError
@@ -17,22 +22,30 @@ from codeloop.schema.errors import CodeloopError
 def run_git(
     name_in_errors: str,
     *arguments: str,
+    tree: Path | None = None,
+    folder: Path | None = None,
     variables: Mapping[str, str] | None = None,
     is_stopping: Callable[[], bool] = lambda: False,
 ) -> str:
     """Run a git command, and return its output.
 
-    `name_in_errors`: the repository, as errors name it; `variables`: to add to the environment. Raises FleetStopped
-    soon after `is_stopping` returns True, and CodeloopError if git fails or takes too long.
+    `name_in_errors`: the repository, as errors name it; `tree`, `folder`: as of `open_git_call`; `variables`: to add to
+    the environment. Raises FleetStopped soon after `is_stopping` returns True, and CodeloopError if git fails or takes
+    too long.
     """
     # No questions on the terminal, and no downloads of large files that the job may not need.
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
     environment = make_safe_environment({**os.environ, **quiet, **(variables or {})})
+    with open_git_call(*arguments, environment=environment, tree=tree, folder=folder) as call:
+        return _run_call(call, name_in_errors, is_stopping)
+
+
+def _run_call(call: GitCall, name_in_errors: str, is_stopping: Callable[[], bool]) -> str:
     deadline = time.monotonic() + FLEET_GIT.seconds
     program = subprocess.Popen(
-        make_git_command(*arguments, path=environment["PATH"]),
+        call.command,
         cwd="/",
-        env=environment,
+        env=call.environment,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -41,7 +41,7 @@ class JobAttempt:
         """
         if (earlier_result := read_result(self._final_folder)) is not None:
             return earlier_result
-        git = partial(run_git, self._task.job.repository, "-C", str(self._task.tree), is_stopping=is_stopping)
+        git = partial(run_git, self._task.job.repository, tree=self._task.tree, is_stopping=is_stopping)
         # Without a result, both folders are remains of a process that was killed.
         remove_tree(self._final_folder)
         remove_tree(self._task.folder)
@@ -49,7 +49,7 @@ class JobAttempt:
         start, target = self._clone(git, is_stopping)
         git_settings = _read_git_settings(self._task.tree)
         result = self._driver.run(self._task, record_child, is_stopping)
-        # In these settings the agent could name a filter or a hook, which git would run outside of the sandbox.
+        # In these settings the agent could name a filter or a hook, which the user's git would run in the clone.
         if _read_git_settings(self._task.tree) != git_settings:
             raise CodeloopError("The job changed the settings of its repository, so nothing of it was committed.")
         if result.get("exitCode") == INTERRUPTED_EXIT_CODE:
@@ -92,7 +92,7 @@ class JobAttempt:
         """Commit what the agent has left uncommitted, if anything; return the last commit."""
         git("add", "--all")
         # The first line is `# branch.oid COMMIT`: the agent may have committed by itself.
-        commit_line, *changes = git("status", "--porcelain=v2", "--branch").splitlines()
+        commit_line, *changes = git("status", "--porcelain=v2", "--branch", "--ignore-submodules=dirty").splitlines()
         if all(line.startswith("#") for line in changes):
             return commit_line.split()[-1]
         job = self._task.job

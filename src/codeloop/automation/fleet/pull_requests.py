@@ -133,7 +133,7 @@ class _Publication:
         """Push the branch and open or update the pull request, unless `earlier` is up to date. Raises CodeloopError."""
         with temporary_folder("pull-", self._folder) as name:
             self._repository = name
-            run_git(self._pull.repository, "init", "--quiet", "--bare", str(name))
+            run_git(self._pull.repository, "init", "--quiet", "--bare", "--template=", str(name))
             trees = "".join(f"{change.tree}/.git/objects\n" for change in self._changes)
             # git finds the objects of all clones where they are, so nothing is copied.
             (self._repository / "objects" / "info" / "alternates").write_text(trees)
@@ -223,7 +223,7 @@ class _Publication:
         return {match[1] if match else "" for match in trailers}
 
     def _run_git(self, *arguments: str, variables: Mapping[str, str] | None = None) -> str:
-        return run_git(self._pull.repository, f"--git-dir={self._repository}", *arguments, variables=variables).strip()
+        return run_git(self._pull.repository, *arguments, folder=self._repository, variables=variables).strip()
 
 
 async def _open_pull(host: Host, pull: FleetPullRequest, title: str, text: str) -> PullRequest:

@@ -12,7 +12,7 @@ from codeloop.schema.wire import Wire
 from codeloop.workspace.git.merge import read_identity_options
 from codeloop.workspace.git.repository import Git
 from codeloop.workspace.git.submodules import list_unsaved_repositories
-from codeloop.workspace.git.worktrees import WorktreeRefused, describe_failure, read_line, run_unfiltered
+from codeloop.workspace.git.worktrees import WorktreeRefused, describe_failure, read_line
 
 _REF_PREFIX = "refs/codeloop/move"
 
@@ -45,13 +45,13 @@ async def pack_work(git: Git, file: Path) -> PackedWork:
     with temporary_folder("codeloop-git-") as folder:
         # In an index of its own, so that the user's stays as it is.
         index = folder / "index"
-        user_index = git.root / read_line(await git.run("rev-parse", "--git-path", "index"), "find the index")
+        user_index = git.open_folder().folder / "index"
         if user_index.is_file():
             # With the stats in the copy, git reads only the files that have changed.
             shutil.copyfile(user_index, index)
-        read_line(await run_unfiltered(git, "add", "--all", index=index), "read the files")
+        read_line(await git.run("add", "--all", index=index, seconds=WORKTREE_TIME.seconds), "read the files")
         tree_id = read_line(await git.run("write-tree", index=index), "store the files")
-    arguments = (*await read_identity_options(git), "commit-tree", tree_id, "-p", head, "-m", "What was uncommitted")
+    arguments = (*read_identity_options(git), "commit-tree", tree_id, "-p", head, "-m", "What was uncommitted")
     state = read_line(await git.run(*arguments), "store the files")
     # A bundle needs a reference to hold a commit.
     ref = f"{_REF_PREFIX}/{state}"
@@ -79,6 +79,8 @@ async def import_bundle(git: Git, file: Path, work: PackedWork) -> None:
 
 async def unpack_files(tree: Git, work: PackedWork) -> None:
     """Write the packed files into a new work tree at `head`; what was uncommitted is uncommitted again."""
-    read_line(await run_unfiltered(tree, "read-tree", "--reset", "-u", work.state), "write the files")
+    read_line(
+        await tree.run("read-tree", "--reset", "-u", work.state, seconds=WORKTREE_TIME.seconds), "write the files"
+    )
     # Without `-u`, git resets the index alone, so the files differ from it as before.
-    read_line(await run_unfiltered(tree, "read-tree", "--reset", work.head), "reset the index")
+    read_line(await tree.run("read-tree", "--reset", work.head), "reset the index")

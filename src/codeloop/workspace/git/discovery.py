@@ -11,10 +11,10 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git import find_common_folder, find_git_folder
+from codeloop.kit.git import find_common_folder, find_git_folder, is_led_elsewhere
+from codeloop.kit.git.settings import read_settings
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import read_bounded, read_start
-from codeloop.workspace.git.settings import read_settings
 
 # Variables that make git use other folders or files than those it would find.
 _REDIRECTING_VARIABLES = ("GIT_DIR", "GIT_WORK_TREE", "GIT_COMMON_DIR", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY")
@@ -77,6 +77,8 @@ def find_repository(directory: str, root: Path, environment: Mapping[str, str]) 
         if _is_bare(folder):
             return RepositoryLookup(f"git would use another repository, the bare one that {folder} is")
     folder = find_git_folder(top)
+    if folder is None and os.path.lexists(top / ".git"):
+        return RepositoryLookup("git would use a repository elsewhere")
     if folder is None:
         return RepositoryLookup(is_below_top=here != top)
     real = Path(os.path.realpath(folder))
@@ -96,6 +98,8 @@ def _is_bare(folder: Path) -> bool:
 
 def _find_program_reason(folder: Path, top: Path) -> str:
     """Return a clause for the user that names the parts of a repository that may run programs; "": there are none."""
+    if is_led_elsewhere(folder):
+        return "a file, commondir, leads git to another repository"
     common = find_common_folder(folder)
     hooks = common / "hooks"
     for file in (common / "config", folder / "config.worktree"):

@@ -3,6 +3,7 @@
 A merge is computed without touching files, and then the branch is moved to it: no work tree ever holds half a merge.
 """
 
+import asyncio
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -10,7 +11,9 @@ from pathlib import Path
 from msgspec import Struct
 
 from codeloop.kit import fault_injection
+from codeloop.kit.git.user_filters import list_filter_names
 from codeloop.kit.remove_tree import temporary_folder
+from codeloop.workspace.git.linked_trees import find_branch, list_all_trees, make_linked_tree, remove_linked_tree
 from codeloop.workspace.git.repository import Git
 from codeloop.workspace.git.submodules import list_unsaved_repositories
 from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees, describe_failure, read_line
@@ -20,6 +23,8 @@ _CONFLICT_BYTES = 256 * 1024
 # A command line has a limit: git is asked about this many files, and the others are taken to have no filter.
 _MAX_NAMED_FILES = 1000
 _HEADS = "refs/heads/"
+# With patterns that match nothing, git writes no file of the commit.
+_NO_FILES = ("-c", "core.sparseCheckout=true", "-c", "core.sparseCheckoutCone=false")
 
 
 class ConflictedFile(Struct, frozen=True):
@@ -64,18 +69,30 @@ class BranchMerger(Struct, frozen=True):
             raise WorktreeRefused(
                 f"{', '.join(conflicted[:3])} in {tree.root} is in conflict. Have that solved there, and commit."
             )
-        if not self.worktrees.is_trusted and not is_rescue and (filtered := await _list_filtered(tree, files)):
-            raise WorktreeRefused(
-                f"{', '.join(filtered[:3])} in {tree.root} would be committed by a filter, which is run only for a "
-                "trusted project. Commit it there yourself, or trust the project: codeloop trust"
-            )
+        if not is_rescue:
+            await self._check_filters(tree, files)
         await fault_injection.pass_point_async("worktree.commit")
         read_line(await self.worktrees.run(tree, "add", "--all"), f"add the changes in {tree.root}")
         arguments = ("commit", "--quiet", "--no-verify", "--message", message)
-        read_line(
-            await self.worktrees.run(tree, *await read_identity_options(tree), *arguments), f"commit in {tree.root}"
-        )
+        read_line(await self.worktrees.run(tree, *read_identity_options(tree), *arguments), f"commit in {tree.root}")
         return files
+
+    async def _check_filters(self, tree: Git, files: Sequence[str]) -> None:
+        """Raise WorktreeRefused for a file that would be committed without the filter that its attributes name."""
+        real = tree.open_folder()
+        known = list_filter_names(real, tree.environment) if self.worktrees.is_trusted else frozenset[str]()
+        rows = [(name, each) for name, each in await _list_filtered(tree, files) if each not in known]
+        if not rows:
+            return
+        names = ", ".join(name for name, _ in rows[:3])
+        how = "trust the project: codeloop trust"
+        if self.worktrees.is_trusted:
+            # A repository's settings are read as data, whoever trusts it.
+            how = f"name it in your own settings: git config --global filter.{rows[0][1]}.clean '...'"
+        raise WorktreeRefused(
+            f"{names} in {tree.root} would be committed by a filter ({rows[0][1]}), which is run only for a trusted "
+            f"project, and if your own settings name it. Commit it there yourself, or {how}"
+        )
 
     async def merge(self, branch: str, into: str, message: str, files: Sequence[str] | None = None) -> MergeResult:
         """Merge a branch into another one, wherever that is checked out. `files`: take over only these.
@@ -110,9 +127,7 @@ class BranchMerger(Struct, frozen=True):
             parents = ("-p", ours) if files is not None else ("-p", ours, "-p", theirs)
             tree_id = tree_id if files is None else await self._build_tree(ours, tree_id, files)
             arguments = ("commit-tree", tree_id, *parents, "-m", message)
-            new = read_line(
-                await self.worktrees.run(git, *await read_identity_options(git), *arguments), "commit the merge"
-            )
+            new = read_line(await self.worktrees.run(git, *read_identity_options(git), *arguments), "commit the merge")
         await fault_injection.pass_point_async("worktree.merge")
         await self._move_branch(into, ours, new)
         return MergeResult(new)
@@ -122,18 +137,45 @@ class BranchMerger(Struct, frozen=True):
 
         Raises WorktreeRefused.
         """
-        await self._find_commit(onto)
+        onto_commit = await self._find_commit(onto)
         changed = await self.worktrees.list_changed_files(tree)
         if changed:
             raise WorktreeRefused(f"{tree.root} has uncommitted changes ({', '.join(changed[:3])}). Commit them first.")
-        arguments = ("rebase", "--quiet", "--no-autostash", _HEADS + onto)
-        output = await self.worktrees.run(tree, *await read_identity_options(tree), *arguments)
+        old = await tree.resolve_commit("HEAD")
+        if old is None:
+            raise WorktreeRefused(f"{tree.root} has no commit yet. Commit something first.")
+        # In a work tree without files, where git writes only those in conflict: neither a conflict nor a crash leaves
+        # half a rebase in the user's.
+        with temporary_folder("codeloop-git-") as folder:
+            scratch, common = Git(folder / "tree", tree.environment), tree.open_folder().common
+            try:
+                await make_linked_tree(common, scratch, old)
+                result = await self._rebase_apart(scratch, onto_commit, read_identity_options(tree))
+            finally:
+                await remove_linked_tree(common, scratch.root)
+        if result.commit is None or result.commit == old:
+            return result
+        if await tree.resolve_commit("HEAD") != old:
+            raise WorktreeRefused(f"{tree.root} has changed meanwhile. Try again.")
+        output = await self.worktrees.run(tree, "reset", "--quiet", "--keep", "--no-recurse-submodules", result.commit)
+        read_line(output, f"bring {tree.root} to its rebased commits")
+        return result
+
+    async def _rebase_apart(self, scratch: Git, onto: str, options: Sequence[str]) -> MergeResult:
+        """Replay the commits of a work tree without files. Raises WorktreeRefused, GitFailed, OSError."""
+        patterns = scratch.open_folder().folder / "info" / "sparse-checkout"
+        await asyncio.to_thread(patterns.parent.mkdir)
+        await asyncio.to_thread(patterns.write_text, "!/*\n")
+        read_line(await scratch.run(*_NO_FILES, "read-tree", "-m", "-u", "HEAD"), "read the commits")
+        arguments = (*_NO_FILES, *options, "rebase", "--quiet", "--no-autostash", onto)
+        output = await self.worktrees.run(scratch, *arguments)
         if output.code == 0:
-            return MergeResult(await tree.resolve_commit("HEAD"))
-        conflicts = tuple(ConflictedFile(name, _read_text(tree.root / name)) for name in await _list_conflicted(tree))
-        await self.worktrees.run(tree, "rebase", "--abort")
+            return MergeResult(await scratch.resolve_commit("HEAD"))
+        conflicts = tuple(
+            ConflictedFile(name, _read_text(scratch.root / name)) for name in await _list_conflicted(scratch)
+        )
         if not conflicts:
-            raise WorktreeRefused(f"git can't rebase {tree.root}: {describe_failure(output)}")
+            raise WorktreeRefused(f"git can't rebase onto {onto}: {describe_failure(output)}")
         return MergeResult(None, conflicts)
 
     async def _find_commit(self, branch: str) -> str:
@@ -183,39 +225,35 @@ class BranchMerger(Struct, frozen=True):
 
     async def _find_checkout(self, branch: str) -> Path | None:
         """Return the work tree in which a branch is checked out, if any."""
-        output = await self.worktrees.git.run("worktree", "list", "--porcelain", "-z")
-        folder = None
-        for row in os.fsdecode(output.data).split("\0"):
-            if row.startswith("worktree "):
-                folder = Path(row.removeprefix("worktree "))
-            elif row == f"branch {_HEADS}{branch}":
-                return folder
+        trees = await asyncio.to_thread(list_all_trees, self.worktrees.git.open_folder().common)
+        for tree in trees:
+            if await find_branch(tree, self.worktrees.environment) == branch:
+                return tree.folder
         return None
 
 
-async def read_identity_options(git: Git) -> list[str]:
-    """Return git options that set the user's name and email: `Git.run` does not read the user's configuration."""
-    # Signing would start a program, which may ask for a passphrase.
-    options = ["-c", "commit.gpgsign=false"]
+def read_identity_options(git: Git) -> list[str]:
+    """Return git options that set the user's name and email. Raises GitFailed."""
+    real = git.open_folder()
+    options: list[str] = []
     for name, default in (("user.name", "codeloop"), ("user.email", "codeloop@localhost")):
-        output = await git.run_config("--get", name)
-        options += ("-c", f"{name}={''.join(output.lines[:1]) or default}")
+        options += ("-c", f"{name}={real.get(name) or default}")
     return options
 
 
 async def _list_conflicted(git: Git) -> list[str]:
     """Return the files of a work tree whose conflicts nobody has solved yet. Raises GitFailed."""
-    output = await git.run("diff", "--name-only", "--diff-filter=U", "-z")
+    output = await git.run("diff", "--name-only", "--diff-filter=U", "--ignore-submodules=dirty", "-z")
     return [name for name in os.fsdecode(output.data).split("\0") if name]
 
 
-async def _list_filtered(git: Git, files: Sequence[str]) -> list[str]:
-    """Return those of these files that git would put through a filter."""
+async def _list_filtered(git: Git, files: Sequence[str]) -> list[tuple[str, str]]:
+    """Return those of these files whose attributes name a filter, each with its name."""
     output = await git.run("check-attr", "-z", "filter", "--", *files[:_MAX_NAMED_FILES])
     # Path, attribute, value; again for each file.
     fields = os.fsdecode(output.data).split("\0")
     values = zip(fields[::3], fields[2::3], strict=False)
-    return [name for name, value in values if value not in {"unspecified", "unset"}]
+    return [(name, value) for name, value in values if value not in {"unspecified", "unset"}]
 
 
 def _read_text(path: Path) -> str | None:

@@ -1,12 +1,23 @@
-"""Runs git in the user's repository, bounded in time and output, and reads branches, commits and files with it."""
+"""Runs git for the user's repository, bounded in time and output, and reads branches, commits and files with it.
+
+git is never given the repository's own git directory: each call has one of ours over its objects (`own_folder.py`).
+"""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git import find_blocking_file, make_git_call
-from codeloop.kit.programs import find_program
+from codeloop.kit.git import (
+    GitCall,
+    explain_refused_folder,
+    find_blocking_file,
+    find_git,
+    find_git_folder,
+    make_git_call,
+)
+from codeloop.kit.git.own_folder import RealFolder, UnusableRepository, open_own_folder, read_real_folder
+from codeloop.kit.git.user_filters import make_filter_variables
 from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import VCS_TIME
@@ -48,7 +59,7 @@ class DefaultBranch(Struct, frozen=True):
 class Git(Struct, frozen=True):
     """The repository of a work tree; `root` is the work tree's top, which holds `.git`.
 
-    But for `run_trusting`, git reads only the repository configuration that it needs; no program named there is run.
+    But for `run_trusting`, git reads no configuration but codeloop's. What the repository's says is data.
     """
 
     root: Path
@@ -62,8 +73,8 @@ class Git(Struct, frozen=True):
 
     async def find_default_branch(self) -> DefaultBranch | None:
         """Return the default branch: a remote's HEAD (origin's first), or one with the configured or a usual name."""
-        configured = await self.run_config("--get", "init.defaultBranch")
-        names = (*configured.lines[:1], *_USUAL_DEFAULT_BRANCHES)
+        configured = self.open_folder().get("init.defaultbranch")
+        names = (*filter(None, (configured,)), *_USUAL_DEFAULT_BRANCHES)
         patterns = ("refs/remotes/*/HEAD", *(_HEADS + name for name in names))
         names_output = await self.run("for-each-ref", "--format=%(refname)\t%(symref)", *patterns)
         rows = dict(line.split("\t", 1) for line in names_output.lines if "\t" in line)
@@ -107,50 +118,75 @@ class Git(Struct, frozen=True):
 
         `index`: a file used instead of the repository's index. `seconds`: the time limit.
         """
-        return await self._execute(self._folder, arguments, max_bytes, index=index, seconds=seconds)
-
-    async def run_config(self, *arguments: str) -> GitOutput:
-        """Run `git config`, which reads the user's own configuration too. Raises GitFailed."""
-        return await self._execute(self._folder, ("config", *arguments), _OUTPUT_BYTES, uses_user_settings=True)
+        return await self._execute(arguments, max_bytes, index=index, seconds=seconds)
 
     async def run_trusting(
         self, *arguments: str, index: Path | None = None, seconds: float = VCS_TIME.seconds
     ) -> GitOutput:
         """Like `run`, with the user's own configuration and the filters that it names: for trusted projects only."""
-        return await self._execute(
-            self._folder, arguments, _OUTPUT_BYTES, uses_user_settings=True, index=index, seconds=seconds
-        )
+        return await self._execute(arguments, _OUTPUT_BYTES, is_trusting=True, index=index, seconds=seconds)
 
-    async def run_in_git_folder(
-        self, folder: Path, options: Sequence[str], arguments: Sequence[str], max_bytes: int
-    ) -> GitOutput:
-        """Run git for the work tree, but with another git directory, these options and no configuration."""
-        return await self._execute(folder, (f"--work-tree={self.root}", *options, *arguments), max_bytes)
+    async def create(self) -> None:
+        """Create a repository in `root`, which has none. Raises GitFailed."""
+        folder = self.root / ".git"
+        try:
+            # What lies there would count as its configuration.
+            folder.mkdir()
+        except OSError as error:
+            raise GitFailed(f"{folder} can't be made: {error.strerror}.") from error
+        # Without templates: those of the user may have hooks, which are programs.
+        arguments = ("init", "--quiet", "--template=")
+        output = await self._start(self._make_call(folder, *arguments), arguments, _OUTPUT_BYTES, VCS_TIME.seconds)
+        if output.code != 0:
+            raise GitFailed(f"git can't make a repository in {self.root}: {' '.join(output.stderr.split())}")
 
-    @property
-    def _folder(self) -> Path:
-        return self.root / ".git"
+    def open_folder(self) -> RealFolder:
+        """Return the git directory of the work tree, with its settings as data. Raises GitFailed."""
+        folder = find_git_folder(self.root)
+        if folder is None:
+            reason = explain_refused_folder(self.root)
+            raise GitFailed(reason or f"{self.root} is in no git repository; `git init` makes one.")
+        real = read_real_folder(folder, self.environment)
+        for each in (real.folder, real.common):
+            if blocking := find_blocking_file(each):
+                raise GitFailed(
+                    f"git would wait for {blocking}, which is not a regular file. Remove it, then try again."
+                )
+        return real
 
     async def _execute(
         self,
-        folder: Path,
-        arguments: Sequence[str],
+        arguments: tuple[str, ...],
         max_bytes: int,
         *,
-        uses_user_settings: bool = False,
+        is_trusting: bool = False,
         index: Path | None = None,
-        seconds: float = VCS_TIME.seconds,
+        seconds: float,
     ) -> GitOutput:
-        """Run git with the git directory `folder`, in the work tree. The other parameters are as in `run`."""
-        program = find_program("git", self.environment.get("PATH"))
+        """Run git with a git directory of ours, in the work tree. The parameters are as in `run`."""
+        real = self.open_folder()
+        try:
+            with open_own_folder(real, self.environment) as own:
+                call = self._make_call(own, f"--work-tree={self.root}", *arguments, is_trusting=is_trusting)
+                environment = make_filter_variables(real, call.environment) if is_trusting else call.environment
+                if index is not None:
+                    environment = {**environment, "GIT_INDEX_FILE": str(index)}
+                return await self._start(GitCall(call.command, environment), arguments, max_bytes, seconds)
+        except UnusableRepository as error:
+            raise GitFailed(str(error)) from error
+        except OSError as error:
+            raise GitFailed(f"A folder for git can't be made: {error}.") from error
+
+    def _make_call(self, folder: Path, *arguments: str, is_trusting: bool = False) -> GitCall:
+        program = find_git(self.environment)
         if program is None:
             raise GitFailed("git was not found on the PATH. Install it, then try again.")
-        call = make_git_call(
-            folder, *arguments, environment=self.environment, uses_user_settings=uses_user_settings, program=program
+        return make_git_call(
+            folder, *arguments, environment=self.environment, uses_user_settings=is_trusting, program=program
         )
-        if blocking := find_blocking_file(folder):
-            raise GitFailed(f"git would wait for {blocking}, which is not a regular file. Remove it, then try again.")
-        environment = call.environment if index is None else {**call.environment, "GIT_INDEX_FILE": str(index)}
+
+    async def _start(self, call: GitCall, arguments: Sequence[str], max_bytes: int, seconds: float) -> GitOutput:
+        """Start git. `arguments`: those of the call that an error may name."""
         data = bytearray()
 
         def feed(chunk: bytes) -> bool:
@@ -159,7 +195,7 @@ class Git(Struct, frozen=True):
             return len(data) > max_bytes
 
         try:
-            program_result = await stream_program(call.command, self.root, environment, feed, seconds)
+            program_result = await stream_program(call.command, self.root, call.environment, feed, seconds)
         except (OSError, ValueError) as error:
             raise GitFailed(f"git can't be run in {self.root}: {error}.") from error
         if program_result.stop_reason == "time":

@@ -4,19 +4,21 @@ Each becomes a linked work tree of the submodule's own repository, so nothing is
 commit.
 """
 
+import asyncio
 import os
 from pathlib import Path
 
 from msgspec import Struct
 
 from codeloop.kit.git import find_common_folder, find_git_folder
+from codeloop.schema.limits import WORKTREE_TIME
+from codeloop.workspace.git.linked_trees import forget_linked_tree, make_linked_tree
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 
 # The start of a submodule's row in `git ls-files --stage`.
 _SUBMODULE_MODE = "160000 "
 _LISTING_BYTES = 1 << 24
-_MESSAGE_BYTES = 1 << 16
 
 
 class Submodule(Struct, frozen=True):
@@ -59,18 +61,24 @@ async def check_out_submodules(git: Git) -> list[str]:
     """Check out the submodules of a new work tree; return the paths of those that could not be. Raises GitFailed."""
     missing: list[str] = []
     for submodule in await list_submodules(git):
-        folder = str(git.root / submodule.path)
-        arguments = ("worktree", "add", "--quiet", "--detach", "--force", "--", folder, submodule.commit)
-        output = await git.run_in_git_folder(submodule.repository, (), arguments, _MESSAGE_BYTES)
-        if output.code != 0:
+        tree = Git(git.root / submodule.path, git.environment)
+        try:
+            await make_linked_tree(submodule.repository, tree, submodule.commit)
+            output = await tree.run(
+                "reset", "--quiet", "--hard", "--no-recurse-submodules", seconds=WORKTREE_TIME.seconds
+            )
+            is_there = output.code == 0
+        except (OSError, GitFailed):
+            is_there = False
+        if not is_there:
             missing.append(submodule.path)
     return missing
 
 
-async def prune_submodule_worktrees(git: Git, submodules: list[Submodule]) -> None:
-    """Have the submodules' repositories forget work trees whose folders are gone. Raises GitFailed."""
+async def forget_submodules(submodules: list[Submodule], folder: Path) -> None:
+    """Have the submodules' repositories forget their work trees in a folder that is gone."""
     for submodule in submodules:
-        await git.run_in_git_folder(submodule.repository, (), ("worktree", "prune"), _MESSAGE_BYTES)
+        await asyncio.to_thread(forget_linked_tree, submodule.repository, folder / submodule.path)
 
 
 async def list_unsaved_repositories(git: Git) -> list[str]:

@@ -1,18 +1,15 @@
 """Compares a work tree with a commit: the changed files with their patches, untracked ones as added.
 
-git compares in a temporary git directory, which shares the repository's objects and has a copy of its index. So no
-filter, text conversion, monitor or hook that the repository configures is known there, and nothing is written to the
-repository.
+No filter, text conversion, monitor or hook that the repository configures is known to git there (`repository.py`), and
+nothing is written to the repository.
 """
 
 import asyncio
 import os
 import re
 import stat
-import tempfile
 import time
-from collections.abc import AsyncGenerator, Iterable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from pathlib import Path
 from typing import Literal
@@ -21,8 +18,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from codeloop.kit.git import compute_blob_id
-from codeloop.kit.remove_tree import remove_tree
-from codeloop.kit.small_files import read_start_or_empty
+from codeloop.kit.remove_tree import temporary_folder
 from codeloop.schema.limits import VCS_FILE, VCS_FILES, VCS_INDEX, VCS_PATCH, VCS_PATCHES, VCS_TIME
 from codeloop.workspace.files.safe_open import FileRefused, read_file
 from codeloop.workspace.git.repository import Git, GitFailed, GitOutput
@@ -31,12 +27,6 @@ from codeloop.workspace.snapshot.object_store import EMPTY_TREE
 
 # The id of a tree without entries, where objects are named by SHA-256. git knows it without an object.
 _EMPTY_TREE_SHA256 = "6ef19b41225c5369f1c104d45d8d85efa9b057b53b14b4b9b939dd74decc5321"
-_GIT_PATHS = ("objects", "index", "info/exclude")
-# Settings that decide how files are converted between work tree and repository; none names a program.
-_CONVERSION_SETTINGS = r"^(core\.(autocrlf|eol|filemode|symlinks|ignorecase|excludesfile)|extensions\.objectformat)$"
-_OBJECT_FORMAT = "extensions.objectformat"
-_CONFIG_TEMPLATE = "[core]\n\trepositoryformatversion = 1\n\tbare = false\n[extensions]\n\tobjectformat = {}\n"
-_RULES_BYTES = 256 * 1024
 _NAMES_BYTES = 1 << 24
 _DIFF_ARGUMENTS = (
     *("-c", "core.quotePath=false"),
@@ -80,13 +70,17 @@ async def list_changes(git: Git, base: str | None, context: int | None) -> list[
     `context`: the unchanged lines around a change in patches; None: without patches. Takes up to a few times VCS_TIME.
     Raises GitFailed: git failed or took too long, or there are too many files.
     """
-    async with _make_temporary_git(git) as temporary_git:
-        tree = base or (_EMPTY_TREE_SHA256 if temporary_git.uses_sha256 else EMPTY_TREE)
-        patches = () if context is None else ("--patch", f"--unified={context}")
-        max_bytes = _NAMES_BYTES + (0 if context is None else VCS_PATCHES.value)
+    uses_sha256 = git.open_folder().get("extensions.objectformat") == "sha256"
+    tree = base or (_EMPTY_TREE_SHA256 if uses_sha256 else EMPTY_TREE)
+    patches = () if context is None else ("--patch", f"--unified={context}")
+    max_bytes = _NAMES_BYTES + (0 if context is None else VCS_PATCHES.value)
+    with temporary_folder("codeloop-git-") as folder:
+        # In an index of its own: `git diff` writes what it has learnt to the one that it is given.
+        index = folder / "index"
+        await asyncio.to_thread(_copy_index, git, index)
         output, names = await asyncio.gather(
-            temporary_git.run(*_DIFF_ARGUMENTS, *patches, tree, "--", max_bytes=max_bytes),
-            temporary_git.run("ls-files", "--others", "--exclude-standard", "-z", max_bytes=_NAMES_BYTES),
+            _compare(git, (*_DIFF_ARGUMENTS, *patches, tree, "--"), max_bytes, index),
+            _compare(git, ("ls-files", "--others", "--exclude-standard", "-z"), _NAMES_BYTES, index),
         )
     # Without the end of the rows (see `_parse_diff`), files are missing and not only patches.
     if not names.is_complete or not (output.is_complete or _ROWS_END in output.data):
@@ -120,82 +114,26 @@ def _limit_patches(files: list[ChangedFile]) -> list[ChangedFile]:
     return limited
 
 
-class _TemporaryGit:
-    """A temporary git directory for one comparison. `uses_sha256`: the repository names its objects by SHA-256."""
-
-    def __init__(self, git: Git, folder: Path, settings: dict[str, str]) -> None:
-        self.uses_sha256 = settings.pop(_OBJECT_FORMAT, "sha1") == "sha256"
-        self._git = git
-        self._folder = folder
-        self._options = tuple(word for name, value in settings.items() for word in ("-c", f"{name}={value}"))
-
-    async def run(self, *arguments: str, max_bytes: int) -> GitOutput:
-        """Run git with this directory. Raises GitFailed, in particular for an exit code other than 0."""
-        output = await self._git.run_in_git_folder(self._folder, self._options, arguments, max_bytes)
-        if output.code != 0:
-            reason = " ".join(output.stderr.split())
-            raise GitFailed(f"git can't compare the work tree {self._git.root}: {reason or f'code {output.code}'}.")
-        return output
-
-    def create(self, objects: Path, index: Path, exclude: Path) -> None:
-        """Create the files that git needs. Blocks. Raises GitFailed."""
-        try:
-            self._create_files(objects, exclude)
-            self._copy_index(Path(os.path.realpath(index)))
-        except (OSError, FileRefused) as error:
-            raise GitFailed(f"The index of {self._git.root} can't be copied to compare with it: {error}.") from error
-
-    def _create_files(self, objects: Path, exclude: Path) -> None:
-        for name in ("objects/info", "refs", "info"):
-            (self._folder / name).mkdir(parents=True)
-        contents = {
-            # Without a HEAD, git does not take a folder for a repository.
-            "HEAD": b"ref: refs/heads/none\n",
-            "config": _CONFIG_TEMPLATE.format("sha256" if self.uses_sha256 else "sha1").encode(),
-            "objects/info/alternates": os.fsencode(os.path.realpath(objects)) + b"\n",
-            "info/exclude": read_start_or_empty(exclude, _RULES_BYTES),
-        }
-        for name, data in contents.items():
-            (self._folder / name).write_bytes(data)
-
-    def _copy_index(self, index: Path) -> None:
-        """Copy the index with its modification time."""
+def _copy_index(git: Git, copy: Path) -> None:
+    """Copy the index of a work tree with its modification time, if it has one. Blocks. Raises GitFailed."""
+    try:
         # git reads again the files that are not older than the index, since their stat in it may be outdated.
-        try:
-            loaded = read_file(index, VCS_INDEX.value)
-        except FileNotFoundError:
-            return  # nothing was ever added
-        index_copy = self._folder / "index"
-        index_copy.write_bytes(loaded.data)
-        os.utime(index_copy, ns=(loaded.stamp.mtime_ns, loaded.stamp.mtime_ns))
-        # A split index refers to a shared one in the same folder.
-        for shared_index in index.parent.glob("sharedindex.*"):
-            (self._folder / shared_index.name).symlink_to(shared_index)
+        loaded = read_file(Path(os.path.realpath(git.open_folder().folder / "index")), VCS_INDEX.value)
+        copy.write_bytes(loaded.data)
+        os.utime(copy, ns=(loaded.stamp.mtime_ns, loaded.stamp.mtime_ns))
+    except FileNotFoundError:
+        return  # nothing was ever added
+    except (OSError, FileRefused) as error:
+        raise GitFailed(f"The index of {git.root} can't be copied to compare with it: {error}.") from error
 
 
-@asynccontextmanager
-async def _make_temporary_git(git: Git) -> AsyncGenerator[_TemporaryGit]:
-    """Make a temporary git directory for a comparison, which is removed in the end. Raises GitFailed."""
-    arguments = [argument for path in _GIT_PATHS for argument in ("--git-path", path)]
-    output, settings = await asyncio.gather(
-        git.run("rev-parse", *arguments), git.run_config("--null", "--get-regexp", _CONVERSION_SETTINGS)
-    )
-    if output.code != 0 or len(output.lines) != len(_GIT_PATHS):
-        raise GitFailed(f"git can't find the repository of {git.root}: {' '.join(output.stderr.split())}")
-    rows = [row.partition("\n") for row in os.fsdecode(settings.data).split("\0") if row]
-    objects, index, exclude = (git.root / line for line in output.lines)
-    try:
-        folder = Path(tempfile.mkdtemp(prefix="codeloop-git-"))
-    except OSError as error:
-        raise GitFailed(f"A temporary folder can't be made to compare the work tree: {error.strerror}.") from error
-    try:
-        # A setting without a value is true.
-        values = {name: value if separator else "true" for name, separator, value in rows}
-        temporary_git = _TemporaryGit(git, folder, values)
-        await asyncio.to_thread(temporary_git.create, objects, index, exclude)
-        yield temporary_git
-    finally:
-        await asyncio.to_thread(remove_tree, folder)
+async def _compare(git: Git, arguments: Sequence[str], max_bytes: int, index: Path) -> GitOutput:
+    """Run git to compare. Raises GitFailed, in particular for an exit code other than 0."""
+    output = await git.run(*arguments, max_bytes=max_bytes, index=index)
+    if output.code != 0:
+        reason = " ".join(output.stderr.split())
+        raise GitFailed(f"git can't compare the work tree {git.root}: {reason or f'code {output.code}'}.")
+    return output
 
 
 def _parse_diff(data: bytes, *, is_complete: bool = True) -> list[ChangedFile]:

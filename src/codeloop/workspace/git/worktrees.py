@@ -1,30 +1,37 @@
 """Creates linked work trees of a repository; removes (unless forced) and resets them only where nothing is lost.
 
-No hook that the repository configures is run, and its filter programs only for a trusted project: elsewhere a file that
-a filter would convert is checked out as it is stored.
+No hook is run, and filters only for a trusted project, if the user's own settings name them (`user_filters.py`):
+otherwise a file that a filter would convert is checked out as it is stored.
 """
 
 import asyncio
 import os
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.git import find_common_folder, find_git_folder
-from codeloop.kit.remove_tree import remove_tree
+from codeloop.kit.git.own_folder import RealFolder
+from codeloop.kit.git.user_filters import list_filter_names
+from codeloop.kit.small_files import read_start_or_empty
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import WORKTREE_TIME
+from codeloop.workspace.git.linked_trees import (
+    find_common,
+    is_locked,
+    list_all_trees,
+    list_linked_trees,
+    make_linked_tree,
+    remove_linked_tree,
+)
 from codeloop.workspace.git.repository import Git, GitOutput
-from codeloop.workspace.git.submodules import list_submodules, list_unsaved_repositories, prune_submodule_worktrees
+from codeloop.workspace.git.submodules import forget_submodules, list_submodules, list_unsaved_repositories
 from codeloop.workspace.git.working_diff import list_changes
 
-# Settings that name a filter or merge program, and `filter.x.required`, which makes a missing filter an error.
-_PROGRAM_SETTINGS = r"^(filter\..*\.(smudge|clean|process|required)|merge\..*\.driver)$"
-# The last word of a setting -> the value that switches its program off; any other is set to "". For a merge driver,
-# `false` is the program of that name: it fails, which leaves a conflict.
-_REPLACEMENTS = {"required": "false", "driver": "false"}
 _FILES_SHOWN = 3
+_ATTRIBUTES_BYTES = 64 * 1024
+_FILTER_ATTRIBUTE = re.compile(r"^[^#\s].*?\sfilter=(\S+)", re.MULTILINE)
 # Below the threshold, starting processes would cost more than writing in parallel saves.
 _PARALLEL_CHECKOUT = ("-c", f"checkout.workers={os.cpu_count() or 1}", "-c", "checkout.thresholdForParallelism=1000")
 
@@ -43,7 +50,7 @@ class WorktreeRefused(CodeloopError):
 class Worktrees(Struct, frozen=True):
     """The linked work trees of the repository of `git`.
 
-    `is_trusted`: filters that the user and the repository configure are run (git-lfs, for example).
+    `is_trusted`: filters that the user's own settings name are run (git-lfs, for example).
     """
 
     git: Git
@@ -56,11 +63,9 @@ class Worktrees(Struct, frozen=True):
 
     async def list_folders(self) -> list[Path]:
         """Return the existing folders of all work trees but the repository's own. Raises GitFailed."""
-        output = await self.git.run("worktree", "list", "--porcelain", "-z")
-        rows = os.fsdecode(output.data).split("\0")
-        paths = [Path(row.removeprefix("worktree ")) for row in rows if row.startswith("worktree ")]
-        # git lists the repository's own work tree first.
-        return [folder for folder in paths[1:] if folder.is_dir()]
+        common = self.git.open_folder().common
+        trees = await asyncio.to_thread(list_linked_trees, common)
+        return [tree.folder for tree in trees if tree.folder.is_dir()]
 
     async def add(self, folder: Path, branch: str | None, start: str = "HEAD", sparse: Sequence[str] = ()) -> None:
         """Make a work tree of a commit, with a new branch, or without one. `sparse`: the only folders in it; none: all.
@@ -75,24 +80,51 @@ class Worktrees(Struct, frozen=True):
             )
         if os.path.lexists(folder):
             raise WorktreeRefused(f"{folder} exists already. Choose another name.")
-        is_new_branch = branch is None or await self.git.resolve_commit(f"refs/heads/{branch}") is None
-        branch_options = ("--detach",) if branch is None else ("-b", branch)
-        checkout_options = ("--no-checkout",) if sparse else ()
-        arguments = ("worktree", "add", "--quiet", *checkout_options, *branch_options, "--", str(folder), start)
-        output = await self.run(self.git, *_PARALLEL_CHECKOUT, *arguments)
-        if output.code == 0 and sparse:
+        common, commit = self.git.open_folder().common, await self.git.resolve_commit(start) or ""
+        if branch is not None:
+            output = await self.git.run("branch", "--quiet", "--no-track", "--", branch, commit)
+            if output.code != 0:
+                raise WorktreeRefused(f"git can't make the branch {branch}: {describe_failure(output)}")
+        try:
+            head = commit if branch is None else f"ref: refs/heads/{branch}"
             tree = Git(folder, self.environment)
-            output = await self.run(tree, "sparse-checkout", "set", "--cone", "--end-of-options", *sparse)
-            if output.code == 0:
-                output = await self.run(tree, *_PARALLEL_CHECKOUT, "read-tree", "-m", "-u", "HEAD")
-        if output.code == 0:
+            await make_linked_tree(common, tree, head)
+            output = await self._fill(tree, sparse)
+            failure = "" if output.code == 0 else describe_failure(output)
+        except OSError as error:
+            failure = f"{error}."
+        if not failure:
             return
-        # A checkout that failed half-way leaves the folder and the branch.
-        if folder.is_dir():
-            await run_unfiltered(self.git, "worktree", "remove", "--force", "--", str(folder))
-        if branch is not None and is_new_branch:
+        await remove_linked_tree(common, folder)
+        if branch is not None:
             await self.git.run("branch", "--quiet", "-D", "--", branch)
-        raise WorktreeRefused(f"git can't make the work tree {folder}: {describe_failure(output)}")
+        raise WorktreeRefused(f"git can't make the work tree {folder}: {failure}")
+
+    async def _fill(self, tree: Git, sparse: Sequence[str]) -> GitOutput:
+        """Check the files of a new work tree out. Raises OSError, GitFailed."""
+        if sparse:
+            real = tree.open_folder()
+            await asyncio.to_thread((real.folder / "info").mkdir, exist_ok=True)
+            await asyncio.to_thread((real.folder / "info" / "sparse-checkout").touch)
+            await self._store_sparse_settings(real)
+            output = await tree.run("sparse-checkout", "set", "--cone", "--end-of-options", *sparse)
+            if output.code != 0:
+                return output
+        return await self.run(tree, *_PARALLEL_CHECKOUT, "reset", "--quiet", "--hard", "--no-recurse-submodules")
+
+    async def _store_sparse_settings(self, real: RealFolder) -> None:
+        """Have the user's git know that the work tree is sparse. Raises WorktreeRefused, GitFailed."""
+        # As `git sparse-checkout` does: what would hold for all work trees from now on is moved to the main one.
+        own, main = str(real.folder / "config.worktree"), str(real.common / "config.worktree")
+        shared = str(real.common / "config")
+        rows = [(own, "core.sparseCheckout", "true"), (own, "core.sparseCheckoutCone", "true")]
+        for name in ("core.bare", "core.worktree"):
+            value = real.get(name)
+            if value and value != "false" and not (real.common / "config.worktree").exists():
+                rows += [(main, name, value), (shared, name, "")]
+        for file, name, value in (*rows, (shared, "extensions.worktreeConfig", "true")):
+            words = (name, value) if value else ("--unset", name)
+            read_line(await self.git.run("config", "--file", file, *words), "store that the work tree is sparse")
 
     async def remove(self, folder: Path, *, force: bool = False) -> None:
         """Remove a work tree, and its branch when its commits are in another one.
@@ -104,17 +136,20 @@ class Worktrees(Struct, frozen=True):
         tree = await self.open_tree(folder)
         branch = await tree.read_branch()
         submodules = await list_submodules(tree)
-        # git removes no work tree with submodules unless it is forced; that nothing is lost has been checked above.
-        needs_force = force or bool(submodules)
-        arguments = ("worktree", "remove", *(("--force",) if needs_force else ()), "--", str(folder))
-        output = await self._run_with_working_filters(self.git, *arguments)
-        if output.code != 0:
-            raise WorktreeRefused(f"git can't remove the work tree {folder}: {describe_failure(output)}")
-        # Some versions of git leave ignored files behind.
-        if folder.exists():
-            await asyncio.to_thread(remove_tree, folder)
-        await prune_submodule_worktrees(self.git, submodules)
+        if is_locked(folder):
+            raise WorktreeRefused(f"{folder} is locked. To remove it all the same: git worktree unlock {folder}")
+        await remove_linked_tree(self.git.open_folder().common, folder)
+        if os.path.lexists(folder):
+            raise WorktreeRefused(f"Not all of {folder} can be removed. Look at who owns what is left, then try again.")
+        await forget_submodules(submodules, folder)
         await self.drop_branch(branch)
+
+    def list_missing_filters(self, folder: Path) -> list[str]:
+        """Return the filters that a work tree's top `.gitattributes` names, and that don't run. Raises GitFailed."""
+        attributes = read_start_or_empty(folder / ".gitattributes", _ATTRIBUTES_BYTES).decode("utf-8", "replace")
+        names = dict.fromkeys(_FILTER_ATTRIBUTE.findall(attributes))
+        known = list_filter_names(self.git.open_folder(), self.environment) if self.is_trusted else ()
+        return [name for name in names if name not in known]
 
     async def check_removable(self, folder: Path) -> None:
         """Raise WorktreeRefused when removing a work tree would lose something, or it is not one. Raises GitFailed."""
@@ -124,21 +159,24 @@ class Worktrees(Struct, frozen=True):
         """Delete a branch when its commits are in another one; return whether it is gone. Raises GitFailed."""
         if branch is None or await self.git.resolve_commit(f"refs/heads/{branch}") is None:
             return True
+        trees = await asyncio.to_thread(list_all_trees, self.git.open_folder().common)
+        # git itself knows those that are checked out, wherever that is stored.
+        if any(branch in tree.used_branches for tree in trees):
+            return False
         if await count_unshared_commits(self.git, f"refs/heads/{branch}"):
             return False
         return (await self.git.run("branch", "--quiet", "-D", "--", branch)).code == 0
 
     async def run(self, git: Git, *arguments: str, index: Path | None = None) -> GitOutput:
         """Run git for one of the work trees, with filters where they are trusted. Raises GitFailed."""
-        if self.is_trusted:
-            return await git.run_trusting(*arguments, index=index, seconds=WORKTREE_TIME.seconds)
-        return await run_unfiltered(git, *arguments, index=index)
+        run = git.run_trusting if self.is_trusted else git.run
+        return await run(*arguments, index=index, seconds=WORKTREE_TIME.seconds)
 
     async def _run_with_working_filters(self, git: Git, *arguments: str) -> GitOutput:
         """Run git as `run` does, and if that fails without filters: a program of theirs may be missing here."""
         output = await self.run(git, *arguments)
         if output.code != 0 and self.is_trusted:
-            return await run_unfiltered(git, *arguments)
+            return await git.run(*arguments, seconds=WORKTREE_TIME.seconds)
         return output
 
     async def list_changed_files(self, tree: Git) -> list[str]:
@@ -180,12 +218,10 @@ class Worktrees(Struct, frozen=True):
 
     async def open_tree(self, folder: Path) -> Git:
         """Return the Git of a linked work tree. Raises WorktreeRefused: the folder is not one of this repository's."""
-        if folder not in await self.list_folders():
-            raise WorktreeRefused(f"{folder} is no work tree of {self.git.root}.")
         # The folder's `.git` file may have been changed since, and every command here follows it.
-        folders = [find_git_folder(self.git.root), find_git_folder(folder)]
-        common_folders = {find_common_folder(each).resolve() for each in folders if each is not None}
-        if None in folders or len(common_folders) != 1:
+        common = await asyncio.to_thread(find_common, folder)
+        is_linked = Path(os.path.realpath(folder)) in await self.list_folders()
+        if not is_linked or common != find_common(self.git.root):
             raise WorktreeRefused(f"{folder} is no work tree of {self.git.root}.")
         return Git(folder, self.environment)
 
@@ -222,15 +258,6 @@ async def count_unshared_commits(git: Git, ref: str) -> int:
     text = "".join(output.lines[:1])
     # An unknown count is taken for 1, so that nothing is lost.
     return int(text) if output.code == 0 and text.isdecimal() else 1
-
-
-async def run_unfiltered(git: Git, *arguments: str, index: Path | None = None) -> GitOutput:
-    """Run git so that it starts none of the filter programs that the repository configures. Raises GitFailed."""
-    output = await git.run("config", "--null", "--get-regexp", _PROGRAM_SETTINGS)
-    names = [row.partition("\n")[0] for row in os.fsdecode(output.data).split("\0") if row]
-    settings = [f"{name}={_REPLACEMENTS.get(name.rpartition('.')[2], '')}" for name in names]
-    options = [word for setting in settings for word in ("-c", setting)]
-    return await git.run(*options, *arguments, index=index, seconds=WORKTREE_TIME.seconds)
 
 
 def read_line(output: GitOutput, action: str) -> str:

@@ -326,8 +326,10 @@ async def test_large_files_stay_pointers_unless_the_project_is_trusted(tmp_path:
 @pytest.mark.parametrize("is_trusted", [False, True])
 async def test_what_a_reset_writes_is_filtered_in_a_trusted_project(tmp_path: Path, *, is_trusted: bool) -> None:
     root = repository(tmp_path / "work", {".gitattributes": "*.bin filter=upper\n", "x.bin": "first\n"})
+    (tmp_path / "home").mkdir(exist_ok=True)
     for name, words in (("smudge", "tr a-z A-Z"), ("clean", "tr A-Z a-z"), ("required", "true")):
-        git(root, "config", f"filter.upper.{name}", words)
+        git(root, "config", "--file", str(tmp_path / "home/.gitconfig"), f"filter.upper.{name}", words)
+    git(root, "config", "filter.upper.smudge", "rev")  # the repository's own counts for nothing
     if is_trusted:
         trust_directory(find_paths(make_startup(tmp_path / "home", root).environment), root)
     async with served(tmp_path) as it:
@@ -345,18 +347,36 @@ async def test_what_a_reset_writes_is_filtered_in_a_trusted_project(tmp_path: Pa
 async def test_a_pointer_stays_a_pointer_without_the_program(tmp_path: Path) -> None:
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n"
     root = repository(tmp_path / "work", {".gitattributes": "*.bin filter=lfs -text\n", "x.bin": pointer})
-    git(root, "config", "filter.lfs.process", "no-such-git-lfs filter-process")
-    git(root, "config", "filter.lfs.required", "true")
+    (tmp_path / "home").mkdir()
+    for name, value in (("process", "no-such-git-lfs filter-process"), ("required", "true")):
+        git(root, "config", "--file", str(tmp_path / "home/.gitconfig"), f"filter.lfs.{name}", value)
     trust_directory(find_paths(make_startup(tmp_path / "home", root).environment), root)
     async with served(tmp_path) as it:
         folder, made = await make(it, name="one")
         assert (folder / "x.bin").read_text() == pointer
         assert "without filters" in made["notes"][0]
         write(root, {"x.bin": pointer.replace("size 9", "size 10")})
-        git(root, "-c", "filter.lfs.process=", "-c", "filter.lfs.required=false", "commit", "-q", "-a", "-m", "more")
+        git(root, "commit", "-q", "-a", "-m", "more")
         assert await it.post(f"{PATH}/reset", {"directory": str(folder)}) is True
         assert "size 10" in (folder / "x.bin").read_text()
         assert await remove(it, folder) is True
+
+
+@pytest.mark.slow
+async def test_a_filter_that_only_the_repository_names_is_told_and_nothing_is_committed_without_it(
+    tmp_path: Path,
+) -> None:
+    root = repository(tmp_path / "work", {".gitattributes": "*.key filter=crypt diff=crypt\n", "x.key": "sealed\n"})
+    for name in ("smudge", "clean"):
+        git(root, "config", f"filter.crypt.{name}", f"touch {tmp_path / 'ran'}; cat")
+    trust_directory(find_paths(make_startup(tmp_path / "home", root).environment), root)
+    async with served(tmp_path) as it:
+        folder, made = await make(it, name="one")
+        assert "without filters (crypt)" in made["notes"][0]
+        write(folder, {"x.key": "secret\n"})
+        assert "filter.crypt.clean" in (await it.post("/worktree/one/merge", {}, 400))["data"]["message"]
+    assert not (tmp_path / "ran").exists()
+    assert git(folder, "log", "--format=%s") == "first\n"
 
 
 @pytest.mark.slow

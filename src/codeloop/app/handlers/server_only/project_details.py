@@ -13,7 +13,7 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import ProjectUpdated
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
-from codeloop.workspace.git.repository import Git, GitFailed
+from codeloop.workspace.git.repository import Git
 
 
 @handles(operation.PROJECT_UPDATE)
@@ -44,10 +44,7 @@ async def init_repository(project: Project, _args: NoArguments) -> ProjectInfo:
     project_root = project.settings.project_root
     if project_root.vcs is None:
         directory = project_root.directory
-        # Without templates: those of the user may have hooks, which are programs.
-        output = await Git(directory, project.workspace.environment).run("init", "--quiet", "--template=")
-        if output.code != 0:
-            raise GitFailed(f"git can't make a repository in {directory}: {' '.join(output.stderr.split())}")
+        await Git(directory, project.workspace.environment).create()
         if project.reload is not None:
             await project.reload()
     return replace(await get_current_project(project, NoArguments()), vcs="git", worktree=str(project_root.root))

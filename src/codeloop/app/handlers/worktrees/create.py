@@ -117,10 +117,16 @@ async def _check_out(project: Project, trees: Worktrees, record: WorktreeRecord,
             await asyncio.to_thread(delete_record, project, record.name)
         raise
     seconds = time.monotonic() - started_at
+    notes: list[str] = []
+    if trees.is_trusted and (missing := trees.list_missing_filters(folder)):
+        notes.append(
+            f"Files are as they are stored, without filters ({', '.join(missing)}): those that your own git settings "
+            f"name are run, and git-lfs if it is installed. git config --global filter.{missing[0]}.smudge '...'"
+        )
     if sparse or seconds < SLOW_CHECKOUT_TIME.seconds:
-        return []
+        return notes
     how = "`worktree.sparse` in the configuration, or `codeloop worktree create --sparse DIR`"
-    return [f"Checking out all files took {seconds:.0f} s. {how}, checks out only the folders that you name."]
+    return [*notes, f"Checking out all files took {seconds:.0f} s. {how}, checks out only the folders that you name."]
 
 
 async def _choose_tree_name(trees: Worktrees, parent: Path, wanted: str | None) -> str:

@@ -10,7 +10,7 @@ def open_worktrees(project: Project, kind: ErrorKind) -> Worktrees:
     """Return the work trees of a project's repository. Raises OperationError (`kind`) outside of a repository."""
     git = open_git(project)
     if git is None:
-        raise OperationError(
-            kind, f"{project.settings.project_root.root} is in no git repository; `git init` makes one."
-        )
+        project_root = project.settings.project_root
+        reason = f"{project_root.root} is in no git repository; `git init` makes one."
+        raise OperationError(kind, project_root.warning or reason)
     return Worktrees(git, is_trusted=project.settings.trusted)

@@ -11,7 +11,6 @@ from codeloop.app.handlers.worktrees.running_sessions import check_idle
 from codeloop.app.project import Project
 from codeloop.config.trust.store import distrust_directory, find_trust_record
 from codeloop.kit import fault_injection
-from codeloop.kit.remove_tree import remove_tree
 from codeloop.schema import server_operation as operation
 from codeloop.schema.api.worktrees import (
     RemoveWorktree,
@@ -19,6 +18,7 @@ from codeloop.schema.api.worktrees import (
 )
 from codeloop.schema.errors import ErrorKind, OperationError
 from codeloop.schema.wire import replace
+from codeloop.workspace.git.linked_trees import remove_linked_tree
 from codeloop.workspace.git.merge import BranchMerger
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
@@ -94,9 +94,8 @@ async def _remove_with_record(project: Project, trees: Worktrees, record: Worktr
 
 async def _remove_remains(trees: Worktrees, folder: Path, record: WorktreeRecord) -> None:
     """Remove the remains of a work tree without files; its branch stays if it has commits of its own."""
-    await asyncio.to_thread(remove_tree, folder)
-    # Before the branch: git keeps a branch that a work tree has checked out, until it has forgotten that tree.
-    await trees.git.run("worktree", "prune")
+    # Before the branch: one that a work tree has checked out is kept, until the repository has forgotten that tree.
+    await remove_linked_tree(trees.git.open_folder().common, folder)
     await trees.drop_branch(record.branch)
 
 

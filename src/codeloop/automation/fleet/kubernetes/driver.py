@@ -4,6 +4,7 @@ import base64
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -39,7 +40,7 @@ class KubernetesDriver:
         """See Driver. If an earlier coordinator has created the Job, follow that one."""
         # No process of this machine works on the job.
         del record_child
-        base = run_git(task.job.repository, "-C", str(task.tree), "rev-parse", "HEAD").strip()
+        base = run_git(task.job.repository, "rev-parse", "HEAD", tree=task.tree).strip()
         order = PodOrder(job=task.job, flags=task.flags, base=base, push=self._settings.push)
         manifest = make_manifest(self._fleet, order, self._settings, self._seconds)
         name = make_job_name(self._fleet, task.job.id)
@@ -150,14 +151,14 @@ def _fetch_commits(task: JobTask, result: JSON) -> None:
     if result.get("commit") in {None, result.get("base")}:
         return
     branch = f"codeloop/{task.job.id}"
-    source = "origin"
+    source = task.job.repository
     if bundle := result.get("bundle"):
         file = task.folder / "bundle"
         file.write_bytes(base64.b64decode(str(bundle)))
         source = str(file)
-    git = (task.job.repository, "-C", str(task.tree))
-    run_git(*git, "fetch", "--quiet", "--no-tags", source, f"refs/heads/{branch}")
-    run_git(*git, "reset", "--quiet", "--hard", "FETCH_HEAD")
+    git = partial(run_git, task.job.repository, tree=task.tree)
+    git("fetch", "--quiet", "--no-tags", source, f"refs/heads/{branch}")
+    git("reset", "--quiet", "--hard", "FETCH_HEAD")
     # Somebody may have pushed to the branch between the pod and this fetch.
-    if run_git(*git, "rev-parse", "HEAD").strip() != result["commit"]:
+    if git("rev-parse", "HEAD").strip() != result["commit"]:
         raise CodeloopError(f"The branch {branch} of {task.job.repository} was moved since the job pushed it.")

@@ -2,6 +2,7 @@
 
 import base64
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import msgspec
@@ -45,13 +46,13 @@ def run_pod_order(text: str, is_stopping: Callable[[], bool]) -> JSON:
 
 def _transfer_commits(tree: Path, order: PodOrder, result: JSON) -> None:
     """Push the branch with the commits, or put a bundle of them into the result."""
-    branch, git = f"codeloop/{order.job.id}", (order.job.repository, "-C", str(tree))
+    branch, git = f"codeloop/{order.job.id}", partial(run_git, order.job.repository, tree=tree)
     if order.push:
         # --force: an earlier pod of the same job may have pushed.
-        run_git(*git, "push", "--quiet", "--force", "origin", f"HEAD:refs/heads/{branch}")
+        git("push", "--quiet", "--force", order.job.repository, f"HEAD:refs/heads/{branch}")
         return
     file = tree.parent / "bundle"
-    run_git(*git, "bundle", "create", "--quiet", str(file), f"refs/heads/{branch}", f"^{order.base}")
+    git("bundle", "create", "--quiet", str(file), f"refs/heads/{branch}", f"^{order.base}")
     if file.stat().st_size > FLEET_BUNDLE.value:
         raise CodeloopError(f"The changes are larger than {FLEET_BUNDLE.value:,} bytes. Run the fleet with --push.")
     result["bundle"] = base64.b64encode(file.read_bytes()).decode()

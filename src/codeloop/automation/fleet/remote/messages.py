@@ -76,4 +76,4 @@ def apply_reply(task: JobTask, output_file: Path, driver_name: str) -> JSON | No
 
 
 def _run_git(task: JobTask, *arguments: str) -> str:
-    return run_git(task.job.repository, "-C", str(task.tree), *arguments)
+    return run_git(task.job.repository, *arguments, tree=task.tree)

@@ -131,8 +131,8 @@ def run_worker(root: Path, connection: CoordinatorConnection, output: IO[bytes])
             # The coordinator makes the diff anew, from the commits.
             result.pop("diff", None)
             if result.get("commit", order.commit) != order.commit:
-                tree = str(folder / "jobs" / job.id / "work")
-                run_git(tree, "-C", tree, "bundle", "create", "--quiet", str(bundle), branch, f"^{order.commit}")
+                tree = folder / "jobs" / job.id / "work"
+                run_git(str(tree), "bundle", "create", "--quiet", str(bundle), branch, f"^{order.commit}", tree=tree)
         except FleetStopped:
             raise
         except (CodeloopError, OSError) as error:

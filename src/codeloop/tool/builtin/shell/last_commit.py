@@ -18,11 +18,12 @@ from typing import NamedTuple
 from codeloop.kit.git import find_git_folder
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.schema.bounds.program import COMMIT_FILES, COMMIT_LEFT, COMMIT_SHOWN, COMMIT_SIZE
+from codeloop.schema.limits import WORKTREE_TIME
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.git.planted.layout import find_git_folders
 from codeloop.workspace.git.repository import Git, GitFailed
-from codeloop.workspace.git.worktrees import describe_failure, run_unfiltered
+from codeloop.workspace.git.worktrees import describe_failure
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.process.uncancelled import finish_uncancelled
 from codeloop.workspace.sandbox.launcher.mounts import LAYERS_SUFFIX
@@ -144,12 +145,13 @@ def _make_copy_folder(top: Path) -> Path:
 
 
 async def _write_files(git: Git, commit: str, copy: Path) -> None:
-    """Write the files of a commit to a folder, without the filter programs that the repository configures."""
+    """Write the files of a commit to a folder, without filters."""
     # An index of its own: the repository's index belongs to the user.
     index = Path(f"{copy}.index")
     printed = await git.run("read-tree", commit, index=index)
     if printed.code == 0:
-        printed = await run_unfiltered(git, "checkout-index", "--all", "--quiet", f"--prefix={copy}/", index=index)
+        arguments = ("checkout-index", "--all", "--quiet", f"--prefix={copy}/")
+        printed = await git.run(*arguments, index=index, seconds=WORKTREE_TIME.seconds)
     if printed.code != 0:
         raise ToolFailure(f"git can't copy the last commit: {describe_failure(printed)}")
 

@@ -12,7 +12,8 @@ from contextlib import suppress
 from itertools import chain
 from pathlib import Path
 
-from codeloop.kit.git import find_common_folder, find_git_folder
+from codeloop.kit.git import find_common_folder, find_git_folder, is_led_elsewhere
+from codeloop.kit.git.settings import GitSetting
 from codeloop.kit.small_files import read_start
 from codeloop.workspace.git.index import list_submodule_paths
 from codeloop.workspace.git.planted.configured_files import (
@@ -22,7 +23,6 @@ from codeloop.workspace.git.planted.configured_files import (
 )
 from codeloop.workspace.git.planted.layout import list_entries
 from codeloop.workspace.git.planted.repository_finder import has_git_layout
-from codeloop.workspace.git.settings import GitSetting
 
 # Shell builtins and programs that start nothing.
 _HARMLESS_PROGRAMS = frozenset(("cd", "echo", "exit", "printf", "pwd", "sleep", "true"))
@@ -138,7 +138,7 @@ class UnsandboxedLineCheck:
         if unknown:
             return f"`git {subcommand} {unknown[0]}` may run a program"
         folder = find_git_folder(self._root)
-        if folder is None:
+        if folder is None or is_led_elsewhere(folder):
             return "the repository is not known"
         common = find_common_folder(folder)
         own_files = [common / "config", folder / "config.worktree"]

@@ -6,9 +6,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
 
+from codeloop.kit.git.settings import GitSetting, read_settings
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import read_start
-from codeloop.workspace.git.settings import GitSetting, read_settings
 
 MAX_CONFIG_BYTES = 256 * 1024
 # The most configuration files read for one repository, included ones too.

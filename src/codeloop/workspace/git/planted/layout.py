@@ -5,10 +5,9 @@ import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from codeloop.kit.paths import expand_user_path
+from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.sandbox import GIT_LINK_SEARCH_FOLDERS
-from codeloop.workspace.git.planted.configured_files import read_file_settings
 
 # Entries of a git directory that decide which programs git runs and which paths it follows.
 GIT_FOLDER_ENTRIES = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
@@ -44,20 +43,15 @@ def find_git_folders(root: Path) -> Iterator[Path]:
 
     The work tree's own comes first; of a linked one, the shared one is next.
     """
-    top = root / ".git"
-    if top.is_file():
-        path = read_pointer(top, "gitdir:")
-        if path is None or not (path / "HEAD").is_file() or not _leads_back(path, root):
-            return  # a command may have written it, to make a folder outside of the project writable
-        top = path
-    if not top.is_dir():
+    # What leads elsewhere is left out: a command may have written it, to make a folder outside the project writable.
+    top = find_git_folder(root)
+    if top is None:
         return
     yield top
-    if (top / "commondir").is_file():
-        shared = read_pointer(top / "commondir")
-        if shared is not None and (shared / "HEAD").is_file() and top.parent == shared / "worktrees":
-            yield shared
-            top = shared
+    shared = find_common_folder(top)
+    if shared != top and (shared / "HEAD").is_file():
+        yield shared
+        top = shared
     waiting = [top / "modules"]
     while waiting:
         folder = waiting.pop()
@@ -138,18 +132,3 @@ def list_subfolders(folder: Path) -> list[Path]:
             return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
-
-
-def _leads_back(folder: Path, root: Path) -> bool:
-    """Return whether a git directory belongs to the work tree whose `.git` file names it."""
-    if folder.is_relative_to(root):
-        return True
-    back = read_pointer(folder / "gitdir")
-    if back is not None:
-        return back == Path(os.path.realpath(root / ".git"))
-    settings = {setting.name: setting.value for setting in read_file_settings(folder / "config")}
-    if "core.worktree" in settings:
-        return Path(os.path.realpath(folder / expand_user_path(settings["core.worktree"]))) == root
-    # `git init --separate-git-dir` leaves no pointer back. The `.git` of another work tree, and a bare repository, are
-    # somebody else's.
-    return folder.name != ".git" and settings.get("core.bare") != "true"

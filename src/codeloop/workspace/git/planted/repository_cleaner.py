@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
+from codeloop.kit.git.settings import GitSetting, read_settings
 from codeloop.kit.guarded_paths import fold_path
 from codeloop.kit.small_files import read_start_or_empty
 from codeloop.workspace.git.planted.configured_files import MAX_CONFIG_BYTES, read_file_settings
@@ -23,7 +24,6 @@ from codeloop.workspace.git.planted.layout import (
 )
 from codeloop.workspace.git.planted.links import find_outward_links
 from codeloop.workspace.git.planted.quarantine import move_away
-from codeloop.workspace.git.settings import GitSetting, read_settings
 
 _MAX_REWRITES = 5
 _SECTION_HEAD = re.compile(r'\s*\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]')

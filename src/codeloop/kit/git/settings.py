@@ -2,7 +2,13 @@
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
 from typing import NamedTuple
+
+from codeloop.kit.small_files import read_start
+
+_MAX_CONFIG_BYTES = 256 * 1024
 
 # `[core]`, `[remote "origin"]`
 _SECTION_HEAD = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\]')
@@ -54,6 +60,24 @@ class GitSetting(NamedTuple):
         )
 
 
+def read_file_settings(file: Path) -> tuple[GitSetting, ...]:
+    """Return the settings of a configuration file; none when it can't be read. What it includes is not read."""
+    try:
+        info = file.stat()
+    except OSError:
+        return ()
+    return _read_cached_settings(file, info.st_mtime_ns, info.st_size, info.st_ino)
+
+
+# The stamp of a file is only a part of the cache's key: a changed file is read again.
+@lru_cache(maxsize=256)
+def _read_cached_settings(file: Path, *_stamp: int) -> tuple[GitSetting, ...]:
+    try:
+        return tuple(read_settings(read_start(file, _MAX_CONFIG_BYTES).decode("utf-8", "surrogateescape")))
+    except OSError:
+        return ()
+
+
 def read_settings(text: str) -> Iterator[GitSetting]:
     """Yield the settings of a file, even those that can't be parsed, such as a value on several lines."""
     section, subsection = "", ""
@@ -71,7 +95,9 @@ def read_settings(text: str) -> Iterator[GitSetting]:
             yield GitSetting(number, "", _cut_at_nul(rest))
             continue
         name = ".".join(filter(None, (section, subsection, setting[1].lower())))
-        yield GitSetting(number, _cut_at_nul(name), _cut_at_nul(_parse_value(setting[2] or "")))
+        # A name alone means true.
+        value = "true" if setting[2] is None else _parse_value(setting[2])
+        yield GitSetting(number, _cut_at_nul(name), _cut_at_nul(value))
 
 
 def _cut_at_nul(text: str) -> str:

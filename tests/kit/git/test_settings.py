@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.workspace.git.settings import read_settings
+from codeloop.kit.git.settings import read_settings
 
 
 @pytest.mark.parametrize(
