@@ -261,6 +261,7 @@ class HookConfig(Wire):
     `allowed_env_vars`; a model (`prompt`) or a subagent (`agent`), by its `prompt`.
     `condition`: the calls that it is about, such as `Bash(git *)`.
     `sandbox`: of a command: False: it has none; or what it may do beyond the usual; left out: as `sandbox.extensions`.
+    `may_allow`: its `allow` counts, because the project, whose files the model edits, is hidden from it.
     `place`: the file and line of the row. `is_project`: the row is the project's, not the user's.
     `plugin_root`: the folder of the plugin that has the row.
     """
@@ -281,6 +282,7 @@ class HookConfig(Wire):
     timeout: float | None = None
     policy: bool = False
     sandbox: bool | ProgramSandboxConfig | None = None
+    may_allow: bool = False
     place: str = ""
     is_project: bool = False
     plugin_root: str = ""

@@ -1,4 +1,4 @@
-"""Filters the answers of sandboxed extensions' hooks, so that they can't lead out of the sandbox. Pure."""
+"""Filters the answers of hooks: only those that may say yes can permit more; none leads out of its sandbox. Pure."""
 
 from pathlib import PurePath
 from typing import Literal
@@ -11,6 +11,36 @@ Reach = Literal["project", "own", "all"]
 # Configuration keys that can run programs without a sandbox, or without a question.
 _ESCAPING_KEYS = frozenset(("sandbox", "profile", "hooks", "server", "apiKeyHelper"))
 _RULE_KEYS = frozenset(("permission", "tools"))
+_STRICTNESS = {"allow": 0, None: 1, "ask": 2, "deny": 3}
+"""How strict the values of `status` and `permission` are; None: the rules decide."""
+_DECISIONS = {"permission.ask": "status", "tool.execute.before": "permission"}
+"""By hook: the value of its output that decides about a call."""
+_PROMPT_SETTINGS = ("agent", "tools")
+"""The values of a prompt that decide by which rules it is answered."""
+
+
+def keep_restrictions(name: str, output: JSON, answer: JSON) -> JSON:
+    """Return the answer of a handler that may only restrict. `output`: what it was called with.
+
+    Its `allow` counts as no decision, it lifts no earlier one, and it chooses neither the agent nor the tools of a
+    prompt: what it loads may be files of the project, which the model edits.
+    """
+    if (key := _DECISIONS.get(name)) is not None:
+        before, after = output.get(key), answer.get(key)
+        if after == "allow" and answer.get("args") != output.get("args"):
+            # An earlier handler allowed other arguments.
+            return _restore(answer, {}, key)
+        return answer if _STRICTNESS.get(after, 0) >= _STRICTNESS.get(before, 0) else _restore(answer, output, key)
+    if name == "chat.message" and is_object(before := output.get("message")):
+        after = answer.get("message")
+        return {**answer, "message": _restore(after, before, *_PROMPT_SETTINGS)} if is_object(after) else answer
+    return answer
+
+
+def _restore(values: JSON, before: JSON, *keys: str) -> JSON:
+    """Return `values` in which these keys are as in `before`."""
+    others = {key: value for key, value in values.items() if key not in keys}
+    return others | {key: before[key] for key in keys if key in before}
 
 
 def filter_answer(reach: Reach, name: str, payload: JSON, output: JSON, answer: JSON) -> JSON:
@@ -18,10 +48,6 @@ def filter_answer(reach: Reach, name: str, payload: JSON, output: JSON, answer: 
     if reach == "all":
         return answer
     match name:
-        case "permission.ask" if answer.get("status") == "allow":
-            # A project's allows nothing, since what it loads may have been changed by a command.
-            may_allow = reach == "own" and payload.get("permission") != "sandbox"
-            return answer if may_allow else {**answer, "status": output.get("status")}
         # These variables are for programs outside the sandbox, where one such as LD_PRELOAD would run code.
         case "shell.env" if reach == "project" and ("sessionID" not in payload or payload.get("outside")):
             return output
