@@ -54,7 +54,17 @@ _PERMISSION_NAMES = frozenset(
         *("*", "read", "edit", "write", "multiedit", "apply_patch", "patch", "glob", "grep", "list", "bash", "task"),
         *("skill", "lsp", "todowrite", "todoread", "webfetch", "webfetch_private", "websearch", "codesearch"),
         *("external_directory", "sandbox", "mcp_changed", "mcp_resource", "mcp_sampling", "doom_loop", "subagents"),
-        *("question", "plan_enter", "plan_exit", "bash_output", "bash_kill", "batch"),
+        *(
+            "question",
+            "plan_enter",
+            "plan_exit",
+            "bash_output",
+            "bash_kill",
+            "batch",
+            "task_output",
+            "shell",
+            "subagent",
+        ),
     )
 )
 _PROVIDER_OPTIONS = frozenset(

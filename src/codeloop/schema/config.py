@@ -313,8 +313,8 @@ class Config(Wire, rename=None):
     `mcp_share`: how many percent of a model's window the tools of MCP servers may take.
     `lsp_warnings`: the result of an edit has new warnings of language servers, too, not only errors.
     `hooks` holds the rows of all trusted layers in their order; `hook_timeout` (ms) is for an extension's answers.
-    `restrictions` holds the rules of untrusted project layers: they can only make a verdict stricter, and have no
-    effect until `extend.agents.build_rules` has combined them with all others.
+    `restrictions` holds the rules of layers that may only restrict, such as an untrusted project's: they are a list of
+    their own, which every call has to pass besides the others (`permission.rules.restrict`).
     """
 
     model: str | None = None

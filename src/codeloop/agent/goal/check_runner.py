@@ -38,7 +38,7 @@ _SHELL_SUFFIX = ".checks"
 
 
 class CheckContext(CallContext):
-    """The context of a check. What the user's command needs is not asked, but may be denied; the model's is asked about.
+    """The context of a check. The user's command is not asked about, only denied; the model's has to be allowed.
 
     The check runs in a shell of its own, because the model may have set directory and variables of the session's shell.
     `is_stored`: whether the run is stored, so that clients know the call whose progress they are shown.
