@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
 from codeloop.config.files import read_text
-from codeloop.config.normalise import NormalisedValues
+from codeloop.config.forms.claude_rules import is_settings_form, read_settings_rules
+from codeloop.config.forms.normalise import NormalisedValues
 from codeloop.config.paths import Paths
 from codeloop.config.sources import Layer, format_keys
 from codeloop.kit.jsonc import Document, JsoncError, KeyPath, get_type_name, is_list, is_object, parse_jsonc
@@ -120,10 +121,14 @@ _LOOSENING_KEYS = {
 
 
 class HookRows(NamedTuple):
-    """The hooks of a layer in the form of `schema.config`; warnings of hooks that are not run and of unknown fields."""
+    """The hooks of a layer in the form of `schema.config`; warnings of hooks that are not run and of unknown fields.
+
+    `restrictions`: the rules of a settings file of Claude Code that deny something or ask; its others do not count.
+    """
 
     rows: list[JSON]
     warnings: list[str]
+    restrictions: list[JSON]
 
 
 def read_hook_rows(
@@ -136,7 +141,7 @@ def read_hook_rows(
     """
     layer = values.layer
     value: Any = values.values["hooks"]
-    result = HookRows([], [])
+    result = HookRows([], [], [])
     if isinstance(value, str):
         file = layer.base / paths.expand_home(value)
         files.setdefault(file, read_file_state(file))
@@ -149,6 +154,9 @@ def read_hook_rows(
         layer_of_file = _read_settings_file(layer, file, is_project=layer.is_project or is_inside)
         settings = layer_of_file.raw
         # A setting of Claude Code, which switches the hooks off.
+        permissions: Any = settings.get("permissions")
+        rules = read_settings_rules(permissions) if is_settings_form(permissions) else ()
+        result.restrictions.extend(rule for rule, _ in rules if rule["action"] != "allow")
         value = {} if settings.get("disableAllHooks") is True else settings.get("hooks", {})
         layer = layer_of_file
     _add_rows(result, layer, value)
@@ -158,7 +166,7 @@ def read_hook_rows(
 def find_hooks_error(layer: Layer) -> str:
     """Return the first error in the `hooks` of a layer; "" when there is none."""
     try:
-        _add_rows(HookRows([], []), layer, layer.raw["hooks"])
+        _add_rows(HookRows([], [], []), layer, layer.raw["hooks"])
     except CodeloopError as error:
         return str(error)
     return ""

@@ -1,4 +1,4 @@
-"""A tool that a rule denies by its name is not run when it is called all the same, nor another one that does the same."""
+"""A tool that a rule denies by its name is not run when it is called all the same, nor are its twins."""
 
 from pathlib import Path
 from typing import Any

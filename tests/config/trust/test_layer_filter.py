@@ -107,7 +107,6 @@ EVERYTHING: dict[str, Any] = {
     "skills": {"paths": ["./evil"]},
     "experimental": {"evil": True},
     "default_agent": "yolo",
-    "enabled_providers": ["openai"],
     "snapshot": False,
     "share": "auto",
     "autoupdate": True,
@@ -127,7 +126,7 @@ def test_whatever_could_loosen_or_execute_is_ignored_and_named_in_one_line(world
     assert "\n" not in warning
     assert "is not trusted" in warning
     assert warning.endswith("codeloop trust")
-    assert f"{', '.join(list(EVERYTHING)[:15])}, agent.build.prompt and 4 more" in warning
+    assert f"{', '.join(list(EVERYTHING)[:14])}, agent.build.prompt, agent.build.model and 3 more" in warning
 
 
 def test_all_layers_of_a_project_share_one_warning(world: World) -> None:
@@ -151,6 +150,9 @@ def test_a_project_without_anything_to_ignore_is_not_mentioned(world: World) -> 
         ({"snapshot": False}, {"snapshot": True}, {"snapshot": True}),
         ({"disabled_providers": ["a"]}, {"disabled_providers": ["b", "a"]}, {"disabled_providers": ["a", "b"]}),
         ({"disabled_providers": ["a"]}, {"disabled_providers": []}, {"disabled_providers": ["a"]}),
+        ({}, {"enabled_providers": ["a"]}, {"enabled_providers": ["a"]}),
+        ({"enabled_providers": ["a", "b"]}, {"enabled_providers": ["b", "c"]}, {"enabled_providers": ["b"]}),
+        ({"lsp": {"x": {"command": ["x"]}}}, {"lsp": False}, {"lsp": False}),
         ({}, {"model": "anthropic/claude"}, {"model": "anthropic/claude"}),
         ({"model": "local/small"}, {"model": "anthropic/claude"}, {"model": "local/small"}),
         ({}, {"small_model": "{env:KEY}/x"}, {"small_model": None}),
