@@ -251,6 +251,7 @@ ALLOWING = {"permission": [{"permission": "*", "pattern": "*", "action": "allow"
         ("session.prompt", {}, {"parts": [], "agent": "general"}),
         ("session.prompt", {}, {"parts": [], "goal": {"checks": ["id"]}}),
         ("session.prompt_async", {}, {"parts": [], "goal": {"checks": []}}),
+        ("session.prompt", {}, {"parts": [], "limits": {"directories": ["/"]}}),
         ("session.prompt", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file://{home}/key"}]}),
         ("session.prompt_async", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file:.%65nv"}]}),
         ("session.prompt", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file://{root}/link"}]}),

@@ -16,7 +16,7 @@ from codeloop.extend.host.hosts import RunOperation
 from codeloop.kit.guarded_paths import is_secret
 from codeloop.schema import operation
 from codeloop.schema.api.files import FileQuery
-from codeloop.schema.api.session_inputs import FilePartInput, InvokeCommand, Prompt
+from codeloop.schema.api.session_inputs import FilePartInput, InvokeCommand, Prompt, RunLimits
 from codeloop.schema.api.session_requests import CreateSession, SessionId, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import GOAL_KEY, MOVED_KEY, Session
@@ -76,8 +76,8 @@ async def _list_ceilings_at_work(config: JSON, run: RunOperation) -> AsyncIterat
 
     def find_profile(lineage: Sequence[Session]) -> Profile:
         names: list[Any] = [(each.metadata or {}).get(PROFILE_KEY) for each in lineage]
-        profiles = (profile for name in (*names, config.get(PROFILE_KEY)) for profile in PROFILES if profile == name)
-        return next(profiles, "auto")
+        chosen = (name for name in (*names, config.get(PROFILE_KEY)) if name in PROFILES)
+        return PROFILES[PROFILES.index(next(chosen, "auto"))]
 
     for session_id in await run(operation.SESSION_STATUS, NoArguments()):
         lineage: list[Session] = [await run(operation.SESSION_GET, SessionId(session_id=session_id))]
@@ -106,12 +106,14 @@ async def _confine_prompt(args: Prompt, run: RunOperation, root: Path) -> Prompt
         raise RequestRefused("allow tools")
     if args.goal is not None:
         raise RequestRefused("set a goal, whose checks are commands")
+    _check_limits(args.limits)
     _check_attachments(args.parts, root)
     _check_agent(args.agent, await _read_session(args.session_id, run))
     return args
 
 
 async def _confine_command(args: InvokeCommand, run: RunOperation, root: Path) -> InvokeCommand:
+    _check_limits(args.limits)
     _check_attachments(args.parts, root)
     session = await _read_session(args.session_id, run)
     _check_agent(args.agent, session)
@@ -126,6 +128,11 @@ def _check_agent(agent: str | None, session: Session) -> None:
     is_first_of_own = session.agent is None and _MADE_KEY in (session.metadata or {})
     if agent is not None and agent != session.agent and not is_first_of_own:
         raise RequestRefused(f"choose the agent {agent} for a session of the user's")
+
+
+def _check_limits(limits: RunLimits | None) -> None:
+    if limits is not None and limits.directories:
+        raise RequestRefused("open directories")
 
 
 def _check_attachments(parts: Any, root: Path) -> None:
