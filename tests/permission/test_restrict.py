@@ -14,6 +14,7 @@ from codeloop.permission.rules import (
     find_tool_denial,
     is_offered,
     judge_need,
+    list_denied_patterns,
     restrict,
 )
 from codeloop.schema.permission import Need, PermissionRule
@@ -138,4 +139,6 @@ def test_whether_a_tool_is_offered_decides_about_no_call() -> None:
     assert not is_offered("multiedit", lists[0][0].rules)
     assert find_tool_denial("multiedit", lists) is None
     assert judge(lists, "edit", "a") == ["allow"]
+    assert list_denied_patterns("edit", lists) == ()
+    assert is_offered("edit", lists[0][0].rules)
     assert find_last_match("multiedit", "<offer>", lists[0][0].rules) is not None

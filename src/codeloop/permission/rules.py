@@ -148,7 +148,8 @@ def _is_about(rule: PermissionRule, permission: str) -> bool:
     """Return whether a rule is about a permission, by a name of its own or by that of a tool (TOOL_PERMISSIONS)."""
     if matches(permission, rule.permission):
         return True
-    return rule.action != "allow" and TOOL_PERMISSIONS.get(rule.permission) == permission
+    restricts = rule.action != "allow" and rule.pattern != OFFER_PATTERN
+    return restricts and TOOL_PERMISSIONS.get(rule.permission) == permission
 
 
 def _is_applicable(rule: PermissionRule, need: Need) -> bool:
