@@ -167,6 +167,11 @@ def _read_values(
     """Return the values of a layer that is not restricted, and warnings. `raw`: its references are already replaced."""
     values = normalise_layer(layer, raw)
     warnings = _drop_sandbox_exemptions(layer, values.values) if layer.is_project else []
+    if layer.name == "extensions":
+        # Imported late: few extensions change the configuration.
+        from codeloop.config.trust.layer_filter import restrict_by_rules
+
+        restrict_by_rules(values)
     if "hooks" in values.values:
         # Imported late: most configurations have no hooks.
         from codeloop.config.hook_rows import read_hook_rows

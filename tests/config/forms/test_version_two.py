@@ -5,7 +5,9 @@ from typing import Any
 
 import pytest
 
+from codeloop.config.sources import ExtraLayers, Layer
 from codeloop.extend.agents import build_agents, build_rules, list_restrictions
+from codeloop.kit.jsonc import Document
 from codeloop.permission.rules import RuleLayer, judge_need, restrict
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
@@ -130,3 +132,12 @@ def test_a_settings_file_that_is_named_for_its_hooks_denies_what_it_denies(world
     config = world.load().config
     needs = (("read", "secret/a"), ("read", "a"), ("webfetch", "x"), ("bash", "rm a"))
     assert [judge(config, *need) for need in needs] == ["deny", "allow", "ask", "ask"]
+
+
+def test_a_question_of_an_extension_lifts_no_denial(world: World) -> None:
+    world.globally({"permission": {"bash": "allow", "read": "deny"}})
+    values = {"permission": {"read": "ask", "bash": "ask"}, "agent": {"build": {"permission": {"edit": "deny"}}}}
+    layer = Layer("extensions", "an extension", world.root, Document("", values))
+    config = world.load(extra=ExtraLayers((layer,))).config
+    assert [judge(config, name) for name in ("read", "bash", "edit")] == ["deny", "ask", "deny"]
+    assert judge(config, "edit", agent="plan") == "allow"

@@ -67,6 +67,15 @@ def test_a_handler_that_may_only_restrict_permits_nothing(
             {**BEFORE, "permission": {"bash": "ask", "read": "deny"}},
         ),
         ({"permission": [{"permission": "*", "pattern": "*", "action": "allow"}]}, {**BEFORE, "permission": []}),
+        (
+            {
+                "permissions": [
+                    {"action": "shell", "resource": "*", "effect": "allow"},
+                    {"action": "edit", "effect": "deny"},
+                ]
+            },
+            {**BEFORE, "permissions": [{"action": "edit", "effect": "deny"}]},
+        ),
         ({"mcp": {"x": {"command": ["x"], "sandbox": False}}}, {**BEFORE, "mcp": {"x": {"command": ["x"]}}}),
         ({"mcp": {"x": {"command": ["/usr/bin/docker", "run"]}}}, {**BEFORE, "mcp": {}}),
         (

@@ -74,6 +74,22 @@ def _filter_agent(values: NormalisedValues, name: str, agent: JSON, base: JSON, 
         values.values.setdefault("agent", {})[name] = narrow
 
 
+def restrict_by_rules(values: NormalisedValues) -> None:
+    """Make the rules of a layer restrictions, too: of its own rules only those that allow something stay.
+
+    As rules, those that ask would come after the user's and lift a denial.
+    """
+    sections: list[tuple[JSON, KeyPath]] = [(values.values, ())]
+    sections += [(agent, ("agent", name)) for name, agent in values.values.get("agent", {}).items()]
+    for section, keys in sections:
+        rules: list[JSON] = section.get("permission", [])
+        if rules:
+            section["restrictions"] = rules
+            section["permission"] = [rule for rule in rules if rule["action"] == "allow"]
+            for index in range(len(rules)):
+                values.source_keys[*keys, "restrictions", index] = (*keys, "permission", index)
+
+
 def _keep_as_restrictions(
     values: NormalisedValues, section: JSON, rules: list[JSON], keys: KeyPath, ignored_names: list[str]
 ) -> None:

@@ -10,7 +10,7 @@ Reach = Literal["project", "own", "all"]
 """An extension's confinement: the commands' sandbox (a project's), its own (a user's), or none."""
 # Configuration keys that can run programs without a sandbox, or without a question.
 _ESCAPING_KEYS = frozenset(("sandbox", "profile", "hooks", "server", "apiKeyHelper"))
-_RULE_KEYS = frozenset(("permission", "tools"))
+_RULE_KEYS = frozenset(("permission", "tools", "permissions", "policies"))
 _STRICTNESS = {"allow": 0, None: 1, "ask": 2, "deny": 3}
 """How strict the values of `status` and `permission` are; None: the rules decide."""
 _DECISIONS = {"permission.ask": "status", "tool.execute.before": "permission"}
@@ -96,5 +96,10 @@ def _tighten(value: object, before: object) -> object:
         return {name: each for name, each in rules.items() if each is not None}
     if is_list(value):
         old_items = before if is_list(before) else []
-        return [each for each in value if each in old_items or not (is_object(each) and each.get("action") == "allow")]
+        return [each for each in value if each in old_items or not _allows(each)]
     return before if value in ("allow", True) else value
+
+
+def _allows(rule: object) -> bool:
+    """Return whether an item of a list of rules, in our form or that of OpenCode 2, allows something."""
+    return is_object(rule) and "allow" in (rule.get("action"), rule.get("effect"))
