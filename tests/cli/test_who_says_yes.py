@@ -67,12 +67,11 @@ def test_a_users_hook_that_starts_in_the_project_allows_nothing_unless_told_to(t
     tools.mkdir()
     (tools / "check.sh").write_text(f"cat {desk.work}/evil.txt 2>/dev/null || echo {shlex.quote(answer)}\n")
     script = steps(bash(f"echo x > {target}"), DONE)
-    hook = f"sh {tools}/check.sh"
-    for more, is_made in (({}, False), ({"mayAllow": True}, has_sandbox())):
-        (desk.work / "evil.txt").write_text("not JSON, so it decides nothing")
+    (desk.work / "evil.txt").write_text("not JSON, so it decides nothing")
+    plain, hidden = row(f"echo {shlex.quote(answer)}"), row(f"sh {tools}/check.sh", mayAllow=True)
+    for hook, is_made in ((plain, False), (hidden, has_sandbox())):
         with serving(script) as server:
-            hooks = {event: [row(f"echo {shlex.quote(answer)}")]}
-            desk.use(server, hooks=hooks if not more else {event: [row(hook, **more)]}, profile="ask")
+            desk.use(server, hooks={event: [hook]}, profile="ask")
             done = desk.run("run", "--trust", "go")
             assert target.exists() is is_made, done.stderr
             assert ("its `allow` does not count" in done.stderr) is not is_made, done.stderr

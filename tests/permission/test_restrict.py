@@ -17,7 +17,7 @@ from codeloop.permission.rules import (
     list_denied_patterns,
     restrict,
 )
-from codeloop.schema.permission import Need, PermissionRule
+from codeloop.schema.permission import Need, PermissionRule, Trait
 from tests.support.examples import scale_examples
 
 STRICTNESS = {"allow": 0, "ask": 1, "deny": 2}
@@ -34,6 +34,7 @@ RULE = st.builds(
 )
 LAYER = st.builds(RuleLayer, name=st.just("source"), rules=st.lists(RULE, max_size=5).map(tuple))
 TEXTS = st.one_of(st.text(alphabet="ab ", max_size=6), st.sampled_from([".env", ".git/config", ".bashrc"]))
+TRAITS: list[tuple[Trait, ...]] = [(), ("read-only",), ("sandboxed",), ("read-only", "sandboxed")]
 KNOWN_IN_PART = st.text(alphabet=f"ab {ANY_TEXT}{ANY_WORDS}", max_size=6)
 
 
@@ -44,7 +45,7 @@ def needs(draw: st.DrawFn) -> Need:
         permission=draw(st.sampled_from(NAMES)),
         patterns=patterns,
         possible=tuple(draw(st.lists(KNOWN_IN_PART, max_size=2))),
-        traits=tuple(draw(st.sets(st.sampled_from(["read-only", "sandboxed"])))),
+        traits=draw(st.sampled_from(TRAITS)),
         unproven=draw(st.sampled_from(["", "it has a variable"])),
         spellings={each: tuple(draw(st.lists(TEXTS, max_size=1))) for each in patterns},
         remote=patterns if draw(st.booleans()) else (),

@@ -14,7 +14,6 @@ from codeloop.acp.options import AvailableChoices, SessionChoices, build_state, 
 from codeloop.acp.params import PromptBlock
 from codeloop.acp.prompts import BUILT_IN_COMMANDS, build_parts, join_text, list_files, run_built_in_command
 from codeloop.acp.question_forwarder import QuestionForwarder
-from codeloop.acp.workspace_roots import list_roots
 from codeloop.client.client import Client, belongs_to
 from codeloop.client.slash.commands import is_command
 from codeloop.schema.api.agents import Command
@@ -55,8 +54,6 @@ class EditorSession:
     """A session that is open in the editor."""
 
     def __init__(self, editor: ConnectedEditor, client: Client, session: Session, available: AvailableChoices) -> None:
-        self._roots = list_roots(session)
-        """The additional directories that the editor has named for it."""
         self.client = client
         self.session = session
         self.available = available
@@ -153,7 +150,7 @@ class EditorSession:
         if model is None:
             raise RpcError(AUTH_REQUIRED, "No model can be used yet. Sign in: run `codeloop auth login` in a terminal.")
         self._conversation.own_prompts.add(message_id)
-        limits = RunLimits(directories=self._roots) if self._roots else None
+        limits = RunLimits(directories=self.choices.directories) if self.choices.directories else None
         if command is not None:
             invoke_command = InvokeCommand(
                 session_id=self.session.id,

@@ -29,7 +29,7 @@ _MADE_KEY = "madeBy"
 _RESERVED_KEYS = frozenset((PROFILE_KEY, GOAL_KEY, MOVED_KEY, CEILINGS_KEY, _MADE_KEY))
 
 
-class RequestRefused(Exception):
+class NotPermitted(Exception):
     """The request would permit something; the message is that, as a verb phrase."""
 
 
@@ -49,10 +49,10 @@ async def confine_arguments(row: Operation[Any, Any], arguments: Any, run: RunOp
             case InvokeCommand():
                 return await _confine_command(arguments, run, root)
             case FileQuery() if is_secret(arguments.path) or is_secret(str((root / arguments.path).resolve())):
-                raise RequestRefused(f"read {arguments.path}, which may hold keys")
+                raise NotPermitted(f"read {arguments.path}, which may hold keys")
             case _:
                 return arguments
-    except RequestRefused as error:
+    except NotPermitted as error:
         raise OperationError("BadRequest", f"{row.id}: an extension in a sandbox can't {error}.") from error
 
 
@@ -103,9 +103,9 @@ async def _confine_update(args: UpdateSession, run: RunOperation) -> UpdateSessi
 
 async def _confine_prompt(args: Prompt, run: RunOperation, root: Path) -> Prompt:
     if any((args.tools or {}).values()):
-        raise RequestRefused("allow tools")
+        raise NotPermitted("allow tools")
     if args.goal is not None:
-        raise RequestRefused("set a goal, whose checks are commands")
+        raise NotPermitted("set a goal, whose checks are commands")
     _check_limits(args.limits)
     _check_attachments(args.parts, root)
     _check_agent(args.agent, await _read_session(args.session_id, run))
@@ -124,29 +124,29 @@ async def _confine_command(args: InvokeCommand, run: RunOperation, root: Path) -
 
 
 def _check_agent(agent: str | None, session: Session) -> None:
-    """Raise RequestRefused if a prompt names another agent than the session's; the first one in its own session may."""
+    """Raise NotPermitted if a prompt names another agent than the session's; the first one in its own session may."""
     is_first_of_own = session.agent is None and _MADE_KEY in (session.metadata or {})
     if agent is not None and agent != session.agent and not is_first_of_own:
-        raise RequestRefused(f"choose the agent {agent} for a session of the user's")
+        raise NotPermitted(f"choose the agent {agent} for a session of the user's")
 
 
 def _check_limits(limits: RunLimits | None) -> None:
     if limits is not None and limits.directories:
-        raise RequestRefused("open directories")
+        raise NotPermitted("open directories")
 
 
 def _check_attachments(parts: Any, root: Path) -> None:
     if any(isinstance(part, FilePartInput) and not _may_read(part, root) for part in parts):
-        raise RequestRefused("attach that file")
+        raise NotPermitted("attach that file")
 
 
 def _check_rules(rules: list[PermissionRule] | None, *actions: str) -> None:
     if any(rule.action in actions for rule in rules or ()):
-        raise RequestRefused("allow anything" if len(actions) == 1 else "set other rules than denials")
+        raise NotPermitted("allow anything" if len(actions) == 1 else "set other rules than denials")
 
 
 def _drop_reserved(metadata: JSON | None, session: Session | None) -> JSON | None:
-    """Return metadata without the keys that decide what a session may do. Raises RequestRefused if one is changed."""
+    """Return metadata without the keys that decide what a session may do. Raises NotPermitted if one is changed."""
     stored: JSON = (session.metadata if session is not None else None) or {}
     for key in _RESERVED_KEYS & (metadata or {}).keys():
         # As JSON: what was stored in this process may still have tuples for lists.
@@ -154,7 +154,7 @@ def _drop_reserved(metadata: JSON | None, session: Session | None) -> JSON | Non
             msgspec.json.encode(each, order="deterministic") for each in ((metadata or {})[key], stored.get(key))
         )
         if new != old:
-            raise RequestRefused(f"set {key} of a session")
+            raise NotPermitted(f"set {key} of a session")
     return None if metadata is None else {key: value for key, value in metadata.items() if key not in _RESERVED_KEYS}
 
 
