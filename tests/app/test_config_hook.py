@@ -69,7 +69,7 @@ async def test_what_extensions_change_counts_once_it_is_known_and_is_asked_once(
         async with open_in_process(again, None) as (project, _):
             assert project.settings.config.command["go"].template == "Go far."
             assert project.settings.config.model == model
-            assert [rule.pattern for rule in project.settings.config.permission][-1] == "git push *"
+            assert [rule.pattern for rule in project.settings.config.restrictions] == ["git push *"]
     assert log.read_text() == "asked\n"
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from codeloop.agent.calls.call_rules import make_call_rules
 from codeloop.app.app import App
 from codeloop.app.extensions.extension_operations import serve_operation
 from codeloop.app.extensions.start_extensions import list_code_paths
@@ -19,11 +20,14 @@ from codeloop.extend.host.hosts import ExtensionHosts
 from codeloop.extend.host.protocol import OperationCall
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import ScriptedModel
+from codeloop.permission.rules import judge_need
 from codeloop.schema.api.session_inputs import Prompt, TextPartInput
 from codeloop.schema.api.session_requests import CreateSession
 from codeloop.schema.errors import OperationError
-from codeloop.schema.live_events import Branch, BranchUpdated, Delta, PartDelta, ToastShown
+from codeloop.schema.live_events import Branch, BranchUpdated, Busy, Delta, PartDelta, ToastShown
 from codeloop.schema.operation import PROMPT, SESSION_CREATE
+from codeloop.schema.permission import Need
+from codeloop.schema.wire import replace
 from tests.support.extension_waits import patient_extensions
 from tests.support.scripted_project import (
     RequestRecorder,
@@ -227,6 +231,7 @@ async def test_an_extension_in_the_sandbox_asks_for_nothing_that_leads_out(tmp_p
         assert await serve_operation(carry, OperationCall(1, "session.list"), "project", root)
 
 
+DENYING = {"permission": "bash", "pattern": "*", "action": "deny"}
 ALLOWING = {"permission": [{"permission": "*", "pattern": "*", "action": "allow"}]}
 
 
@@ -236,7 +241,17 @@ ALLOWING = {"permission": [{"permission": "*", "pattern": "*", "action": "allow"
     [
         ("session.create", {}, ALLOWING),
         ("session.update", {}, ALLOWING),
+        ("session.create", {}, {"metadata": {"profile": "yolo"}}),
+        ("session.create", {}, {"metadata": {"within": []}}),
+        ("session.update", {}, {"metadata": {"profile": "yolo"}}),
+        ("session.update", {}, {"metadata": {"goal": {"checks": ["id"]}}}),
+        ("session.update", {}, {"metadata": {"within": []}}),
+        ("session.update", {}, {"permission": [{"permission": "read", "pattern": "*", "action": "ask"}]}),
         ("session.prompt", {}, {"parts": [], "tools": {"*": True}}),
+        ("session.prompt", {}, {"parts": [], "agent": "general"}),
+        ("session.prompt", {}, {"parts": [], "goal": {"checks": ["id"]}}),
+        ("session.prompt_async", {}, {"parts": [], "goal": {"checks": []}}),
+        ("session.prompt", {}, {"parts": [], "limits": {"directories": ["/"]}}),
         ("session.prompt", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file://{home}/key"}]}),
         ("session.prompt_async", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file:.%65nv"}]}),
         ("session.prompt", {}, {"parts": [{"type": "file", "mime": "text/plain", "url": "file://{root}/link"}]}),
@@ -262,6 +277,45 @@ async def test_what_a_person_may_do_by_the_api_leads_no_extension_out_of_its_san
         asked = OperationCall(1, name, path=path, query=query, body=given)
         with pytest.raises(OperationError, match="an extension in a sandbox can't"):
             await serve_operation(await hosts(it.project).run_operation, asked, reach, tmp_path / "work")
+
+
+async def test_a_session_that_an_extension_makes_is_allowed_no_more_than_those_at_work(tmp_path: Path) -> None:
+    own(tmp_path, "tool/word.py", WORD)
+    # A profile that asks, an agent that may not edit, and rules of the extension's that come after the user's denial.
+    async with open_scripted_project(tmp_path, [DONE], permission={"read": "deny"}) as it:
+        run, root = await hosts(it.project).run_operation, tmp_path / "work"
+        store = it.project.store
+        store.update_session(it.session_id, lambda session: replace(session, agent="plan", metadata={"profile": "ask"}))
+        store.statuses[it.session_id] = Busy()
+        rules = [{"permission": "read", "pattern": "*", "action": "ask"}]
+        body = {"permission": rules, "agent": "build", "metadata": {"mine": 1}}
+        made = await serve_operation(run, OperationCall(1, "session.create", body=body), "own", root)
+        del store.statuses[it.session_id]
+        assert made.permission is None
+        assert made.metadata["mine"] == 1
+        lists = make_call_rules(it.project.engine, made.id, it.project.engine.get_agent("build")).lists
+        for permission, action in (("edit", "deny"), ("read", "deny"), ("webfetch", "ask")):
+            assert judge_need(Need(permission=permission, patterns=("a",)), lists)[0].action == action, permission
+        later = {"metadata": {**made.metadata, "mine": 2}, "permission": [DENYING]}
+        path = {"sessionID": made.id}
+        changed = await serve_operation(run, OperationCall(1, "session.update", path=path, body=later), "own", root)
+        assert changed.metadata == {**made.metadata, "mine": 2}
+        assert [each.action for each in changed.permission] == ["deny"]
+
+
+async def test_an_extension_prompts_with_the_agent_that_the_session_has(tmp_path: Path) -> None:
+    own(tmp_path, "tool/word.py", WORD)
+    async with open_scripted_project(tmp_path, [DONE, DONE, DONE], **OPEN) as it:
+        run, root = await hosts(it.project).run_operation, tmp_path / "work"
+        made = await serve_operation(run, OperationCall(1, "session.create", body={}), "own", root)
+        path = {"sessionID": made.id}
+        body: dict[str, Any] = {"parts": [{"type": "text", "text": "go"}], "agent": "plan"}
+        await serve_operation(run, OperationCall(2, "session.prompt", path=path, body=body), "own", root)
+        assert it.project.store.get_session(made.id).agent == "plan"
+        with pytest.raises(OperationError, match="can't choose the agent build"):
+            await serve_operation(
+                run, OperationCall(3, "session.prompt", path=path, body={**body, "agent": "build"}), "own", root
+            )
 
 
 async def test_a_search_shows_extensions_nothing_of_files_with_keys(tmp_path: Path) -> None:

@@ -385,8 +385,12 @@ def test_further_roots_are_reached_without_a_question_until_they_are_left_out(tm
             assert (other / "d.txt").read_text() == "beside\n"
             (row,) = editor.ask("session/list", cwd=str(desk.work))["sessions"]
             assert row["additionalDirectories"] == [str(other)]
+            # Nor does a terminal that continues the session, or a copy of it, find them open.
+            for words in (("--session", session_id), ("--session", session_id, "--fork")):
+                assert desk.run("run", *words, "Look there").returncode == 5
             editor.ask("session/resume", **given, sessionId=session_id)
-            assert "additionalDirectories" not in editor.ask("session/list", cwd=str(desk.work))["sessions"][0]
+            rows = editor.ask("session/list", cwd=str(desk.work))["sessions"]
+            assert ["additionalDirectories" in row for row in rows if row["sessionId"] == session_id] == [False]
             editor.ask("session/prompt", sessionId=session_id, prompt=text("Look again"))
             assert editor.asked != []
 

@@ -11,6 +11,7 @@ import pytest
 from tests.cli.program import Desk, bash, call, last_work, result, serving
 from tests.support.answers import Answer
 from tests.support.http_connection import ReceivedRequest
+from tests.support.sandbox_support import has_sandbox
 
 BROKEN = "def total(prices):\n    return sum(prices[1:])\n"
 TEST = """import unittest
@@ -173,12 +174,13 @@ def test_a_judge_decides_by_recorded_runs_alone(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not has_sandbox(), reason="a hook that may allow needs a sandbox that hides the project")
 def test_checks_that_the_model_chose_are_asked_about_each_time_they_run(tmp_path: Path) -> None:
     desk = shop(tmp_path)
-    first = tmp_path / "first"
+    first = desk.home / "data/programs/hooks/first"
     allow = json.dumps({"hookSpecificOutput": {"decision": {"behavior": "allow"}}})
-    once = f"test -e {first} || {{ touch {first}; echo '{allow}'; }}"
-    hook = {"matcher": "Bash", "hooks": [{"type": "command", "command": once, "sandbox": False}]}
+    once = f"test -e first || {{ touch first; echo '{allow}'; }}"
+    hook = {"matcher": "Bash", "hooks": [{"type": "command", "command": once, "mayAllow": True}]}
     with serving(script(FIX, bash("make test"), DONE, judge='{"ok": true, "reason": ""}')) as server:
         desk.use(server, permission={"bash": "ask"}, hooks={"PermissionRequest": [hook]})
         ended = result(desk.run(*RUN, "--rounds", "1"))

@@ -120,10 +120,12 @@ def test_a_decision_is_json_on_stdout(
     tmp_path: Path, event: str, output: dict[str, Any], says: str, exit_code: int
 ) -> None:
     desk = Desk(tmp_path)
+    if "allow" in str(output) and not has_sandbox():
+        pytest.skip("a hook that may allow needs a sandbox that hides the project")
     with serving(steps(bash("echo hi"), DONE)) as server:
         desk.use(
             server,
-            hooks={event: [row(f"echo {shlex.quote(json.dumps(output))}", "Bash")]},
+            hooks={event: [row(f"echo {shlex.quote(json.dumps(output))}", "Bash", mayAllow="allow" in str(output))]},
             profile="ask",
             permission={"bash": "ask"},
         )

@@ -138,6 +138,22 @@ def test_a_terminal_shows_the_difference_and_asks(tmp_path: Path, answer: str, c
         assert ("has changed since" in desk.run("trust", "--list").stdout) == (code == 5)
 
 
+@pytest.mark.parametrize("words", [("run", "--title", "T", "hello"), ("trust",)])
+def test_what_was_shown_is_trusted_and_nothing_that_came_after_it(tmp_path: Path, words: tuple[str, ...]) -> None:
+    with serving(steps(CALL, DONE)) as server:
+        desk = trusted(tmp_path, server)
+        file = desk.work / "codeloop.json"
+        file.write_text('{"permission": {"bash": "allow"}, "username": "eve"}\n')
+        terminal = Terminal(desk, *words)
+        terminal.wait_for("[y/N]")
+        file.write_text('{"permission": {"bash": "allow"}, "shell": "./evil"}\n')
+        terminal.type("y")
+        assert "changed while you were asked" in " ".join(terminal.wait_for("codeloop trust").split())
+        terminal.end()
+        assert not (desk.work / "log").exists()
+        assert "has changed since" in desk.run("trust", "--list").stdout
+
+
 def test_what_was_trusted_before_this_was_kept_is_taken_as_it_is_once(tmp_path: Path) -> None:
     with serving(steps(CALL, DONE)) as server:
         desk = trusted(tmp_path, server)

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codeloop.config.forms.normalise import NormalisedValues
 from codeloop.config.load import _merge_values, _MergedValues
-from codeloop.config.normalise import NormalisedValues
 from codeloop.config.sources import Layer, Origin, format_keys
 from codeloop.kit.jsonc import Document
 from codeloop.schema.config import Config

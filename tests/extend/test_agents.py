@@ -4,15 +4,14 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.extend.agents import build_agents, make_subagent_description
+from codeloop.extend.agents import build_agents, list_restrictions, make_subagent_description
 from codeloop.model.chat import TextPiece, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.permission.defaults import make_base_rules
-from codeloop.permission.rules import decide
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.operation import AGENT_LIST, NoArguments
-from codeloop.schema.permission import Need, PermissionRule
+from codeloop.schema.permission import PermissionRule
 from tests.extend.settings import write
 from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project
 
@@ -56,8 +55,9 @@ def test_restrictions_of_an_untrusted_project_make_no_agent() -> None:
     deny = PermissionRule(permission="bash", pattern="*", action="deny")
     found = agents(ghost=AgentConfig(restrictions=[deny]), build=AgentConfig(restrictions=[deny]))
     assert "ghost" not in found
-    rules = (*BASE, *found["build"].permission)
-    assert decide(Need(permission="bash", patterns=("ls",)), rules).action == "deny"
+    config = Config(agent={"build": AgentConfig(restrictions=[deny])})
+    assert list_restrictions(config, "build") == (deny,)
+    assert list_restrictions(config, "plan") == ()
 
 
 def test_an_agent_is_written_as_the_wire_has_it() -> None:

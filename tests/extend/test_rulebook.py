@@ -22,4 +22,7 @@ def test_the_rules_of_a_list_of_tools_are_the_users_and_restrictions_the_project
     assert origins["read", "*", "allow"] == f"global ({file}:1:30)"
     assert origins["sandbox", "*", "ask"] == "profile auto", "repeated behind those of `only`"
     assert origins["read", "keys/*", "deny"] == f"global ({file}:1:76)", "repeated behind those of `only`"
-    assert origins["read", "notes/*", "deny"] == "the project, which is not trusted"
+    *_, (_, restricting) = Rulebook(settings.loaded, tmp_path / "scratch").list_fixed_rules("build", "auto")
+    assert [(rule.pattern, restricting.find_origin(index)) for index, rule in enumerate(restricting.rules)] == [
+        ("notes/*", "the project, which is not trusted")
+    ]

@@ -9,13 +9,13 @@ from codeloop.cli.output.markdown import Markdown
 from codeloop.client.questions.permission_text import describe_request
 from codeloop.client.questions.quoting import MAX_FULL_ROWS
 from codeloop.client.questions.requester import Requester
-from codeloop.config.trust.restrictions import restrict_rules
 from codeloop.extend import template
 from codeloop.kit import glob, wildcard
 from codeloop.kit.text import diff, frontmatter, mentions, plain_output, suggest, terminal_text
 from codeloop.net.sse import SseParser
 from codeloop.permission.defaults import make_base_rules
-from codeloop.schema.permission import PermissionRequest, PermissionRule
+from codeloop.permission.rules import RuleLayer, judge_need, restrict
+from codeloop.schema.permission import Need, PermissionRequest, PermissionRule
 from codeloop.tool.web.charset import decode_page
 from codeloop.workspace.git.ignore_patterns import parse_ignore_file
 from codeloop.workspace.project_checks import describe_project_checks
@@ -47,7 +47,8 @@ def headed(head: str) -> object:
 
 def restricted(patterns: list[str]) -> object:
     rules = [PermissionRule(permission="bash", pattern=pattern, action="ask") for pattern in patterns]
-    return restrict_rules(make_base_rules("auto", Path("/tmp/scratch")), rules)
+    base = (RuleLayer("", make_base_rules("auto", Path("/tmp/scratch"))),)
+    return judge_need(Need(permission="bash", patterns=("ab" * 500,)), restrict([base], RuleLayer("", tuple(rules))))
 
 
 def styled(text: str) -> str:

@@ -22,6 +22,7 @@ class RecordingHandler:
 
     label = "the extension under test"
     is_project = False
+    may_allow = True
     seconds: float | None = None
 
     def __init__(self, answers: dict[str, HookFunction], policy: frozenset[str] = frozenset()) -> None:

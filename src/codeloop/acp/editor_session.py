@@ -17,7 +17,7 @@ from codeloop.acp.question_forwarder import QuestionForwarder
 from codeloop.client.client import Client, belongs_to
 from codeloop.client.slash.commands import is_command
 from codeloop.schema.api.agents import Command
-from codeloop.schema.api.session_inputs import InvokeCommand, MessageWithParts, Prompt
+from codeloop.schema.api.session_inputs import InvokeCommand, MessageWithParts, Prompt, RunLimits
 from codeloop.schema.api.session_requests import ListMessages, SessionId
 from codeloop.schema.errors import CodeloopError, get_error_message
 from codeloop.schema.event import (
@@ -150,6 +150,7 @@ class EditorSession:
         if model is None:
             raise RpcError(AUTH_REQUIRED, "No model can be used yet. Sign in: run `codeloop auth login` in a terminal.")
         self._conversation.own_prompts.add(message_id)
+        limits = RunLimits(directories=self.choices.directories) if self.choices.directories else None
         if command is not None:
             invoke_command = InvokeCommand(
                 session_id=self.session.id,
@@ -159,6 +160,7 @@ class EditorSession:
                 model=f"{model.provider_id}/{model.model_id}" if self.choices.model is not None else None,
                 message_id=message_id,
                 parts=list_files(blocks),
+                limits=limits,
             )
             return self._run_turn(self.client.call(COMMAND, invoke_command))
         prompt = Prompt(
@@ -168,6 +170,7 @@ class EditorSession:
             model=self.choices.model,
             variant=model.variant,
             agent=self.choices.agent,
+            limits=limits,
         )
         return self._run_turn(self.client.call(PROMPT, prompt))
 

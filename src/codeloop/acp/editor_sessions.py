@@ -78,6 +78,8 @@ class EditorSessions:
             await self._add_server(client, server)
         session = await set_roots(client, session, request.additional_directories)
         editor_session = EditorSession(self.editor, client, session, await load_available_choices(client))
+        # From the request, not from the session: others may change what is stored.
+        editor_session.choices.directories = list(request.additional_directories)
         self._sessions[session.id] = editor_session
         self._buffers.sessions[session.id] = None
         self._follow(session.directory, client)

@@ -58,10 +58,14 @@ async def load_available_choices(client: Client) -> AvailableChoices:
 
 
 class SessionChoices(Struct):
-    """The user's choices for the next prompts of a session; None: as its agent or the configuration say."""
+    """The user's choices for the next prompts of a session; None: as its agent or the configuration say.
+
+    `directories`: the additional ones that the editor has named.
+    """
 
     agent: str | None = None
     model: ModelRef | None = None
+    directories: list[str] = []
 
     def resolve_agent(self, session: Session, available: AvailableChoices) -> str:
         """Return the name of the agent for the next prompt; "": there is none."""

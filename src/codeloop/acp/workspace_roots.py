@@ -20,22 +20,27 @@ def list_roots(session: Session) -> list[str]:
 
 
 async def set_roots(client: Client, session: Session, roots: Sequence[str]) -> Session:
-    """Replace the additional directories of a session; return the updated session. Raises CodeloopError."""
+    """Note the additional directories of a session, and return it. Raises CodeloopError.
+
+    The note only shows them. They are open in the turns that the editor begins, which name them (`RunLimits`): not for
+    the session itself, which a terminal may continue later, nor for its copies.
+    """
     before = list_roots(session)
-    if before == list(roots):
+    # Earlier versions stored rules.
+    stored_rules = _make_rules(before)
+    other_rules = [rule for rule in session.permission or () if rule not in stored_rules]
+    if before == list(roots) and len(other_rules) == len(session.permission or ()):
         return session
-    # Each time that a session is opened the editor names its directories anew, so the earlier rules are taken back.
-    other_rules = [rule for rule in session.permission or () if rule not in _make_rules(before)]
     metadata = {key: value for key, value in (session.metadata or {}).items() if key != _ROOTS_KEY}
     update = UpdateSession(
         session_id=session.id,
         metadata={**metadata, _ROOTS_KEY: list(roots)} if roots else metadata,
-        permission=[*other_rules, *_make_rules(roots)],
+        permission=other_rules,
     )
     return await client.call(SESSION_UPDATE, update)
 
 
 def _make_rules(roots: Sequence[str]) -> list[PermissionRule]:
-    """Make the permission rules that let tools use the directories without asking."""
+    """Make the permission rules by which earlier versions opened the directories."""
     patterns = (pattern for root in roots for pattern in (root, f"{root.rstrip('/')}/*"))
     return [PermissionRule(permission="external_directory", pattern=pattern, action="allow") for pattern in patterns]

@@ -78,6 +78,8 @@ class TurnSettings(Struct, frozen=True):
     """Models (`provider/model`) that take over when a service fails, in this order."""
     is_attended: bool = True
     """Whether a user is there who can answer the model's questions."""
+    directories: tuple[str, ...] = ()
+    """Further directories that tools may use without a question; those of an editor's workspace, for example."""
 
 
 class OutputLimits(Struct, frozen=True):

@@ -2,6 +2,7 @@
 
 import gc
 import os
+from collections.abc import Sequence
 from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from codeloop.cli.target.selection import check_agent, check_model, choose_sessi
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.config.paths import find_paths
+from codeloop.config.trust.state import TrustChange
 from codeloop.schema.message import Session
 from codeloop.tui.settings.ui_launch import AskTrust, UiLaunch
 
@@ -25,10 +27,10 @@ def show_terminal_ui(options: Options) -> int:
     directory = (options.directory or Path()).absolute()
 
     def open_ui_target(ask_trust: AskTrust) -> AbstractAsyncContextManager[Target]:
-        async def ask_about_settings(settings: ProjectSettings) -> bool:
+        async def ask_about_settings(settings: ProjectSettings, changes: Sequence[TrustChange]) -> bool:
             from codeloop.cli.questions.trust_text import format_trust_question
 
-            return await ask_trust(format_trust_question(settings, colour=False))
+            return await ask_trust(format_trust_question(settings, changes, colour=False))
 
         return choose_open_target(options, is_conversation=True)(options, ask_about_settings)
 

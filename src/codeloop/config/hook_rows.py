@@ -11,7 +11,8 @@ from typing import Any, NamedTuple, NoReturn
 from urllib.parse import urlsplit
 
 from codeloop.config.files import read_text
-from codeloop.config.normalise import NormalisedValues
+from codeloop.config.forms.claude_rules import is_settings_form, read_settings_rules
+from codeloop.config.forms.normalise import NormalisedValues
 from codeloop.config.paths import Paths
 from codeloop.config.sources import Layer, format_keys
 from codeloop.kit.jsonc import Document, JsoncError, KeyPath, get_type_name, is_list, is_object, parse_jsonc
@@ -74,6 +75,7 @@ class HookField(NamedTuple):
 _HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _TEXTS_FIELD = HookField("a list of texts", _are_texts)
 _PROMPT_FIELD = HookField("a text", _is_text, is_required=True)
+_MAY_ALLOW_FIELD = HookField("true or false", _is_switch)
 _MODEL_FIELD = HookField("a model", _is_text)
 _FIELDS_BY_TYPE: dict[str, dict[str, HookField]] = {
     "command": {
@@ -81,11 +83,13 @@ _FIELDS_BY_TYPE: dict[str, dict[str, HookField]] = {
         "args": _TEXTS_FIELD,
         "allowedEnvVars": _TEXTS_FIELD,
         "sandbox": HookField("true, false or an object", _is_sandbox),
+        "mayAllow": _MAY_ALLOW_FIELD,
     },
     "http": {
         "url": HookField("an address that begins with http:// or https://", _is_address, is_required=True),
         "headers": HookField("an object of texts, by the names of headers", _are_headers),
         "allowedEnvVars": _TEXTS_FIELD,
+        "mayAllow": _MAY_ALLOW_FIELD,
     },
     "prompt": {
         "prompt": _PROMPT_FIELD,
@@ -109,11 +113,22 @@ def list_hook_fields(kind: str) -> frozenset[str]:
     return _COMMON_FIELDS | _FIELDS_BY_TYPE[kind].keys() if kind in _FIELDS_BY_TYPE else frozenset()
 
 
+_LOOSENING_KEYS = {
+    "sandbox": "it counts in your own configuration only",
+    "mayAllow": "only a hook of yours without a `sandbox` of its own may allow anything",
+}
+"""Fields that do not count in every hook, with the reason."""
+
+
 class HookRows(NamedTuple):
-    """The hooks of a layer in the form of `schema.config`; warnings of hooks that are not run and of unknown fields."""
+    """The hooks of a layer in the form of `schema.config`; warnings of hooks that are not run and of unknown fields.
+
+    `restrictions`: the rules of a settings file of Claude Code that deny something or ask; its others do not count.
+    """
 
     rows: list[JSON]
     warnings: list[str]
+    restrictions: list[JSON]
 
 
 def read_hook_rows(
@@ -126,7 +141,7 @@ def read_hook_rows(
     """
     layer = values.layer
     value: Any = values.values["hooks"]
-    result = HookRows([], [])
+    result = HookRows([], [], [])
     if isinstance(value, str):
         file = layer.base / paths.expand_home(value)
         files.setdefault(file, read_file_state(file))
@@ -139,6 +154,9 @@ def read_hook_rows(
         layer_of_file = _read_settings_file(layer, file, is_project=layer.is_project or is_inside)
         settings = layer_of_file.raw
         # A setting of Claude Code, which switches the hooks off.
+        permissions: Any = settings.get("permissions")
+        rules = read_settings_rules(permissions) if is_settings_form(permissions) else ()
+        result.restrictions.extend(rule for rule, _ in rules if rule["action"] != "allow")
         value = {} if settings.get("disableAllHooks") is True else settings.get("hooks", {})
         layer = layer_of_file
     _add_rows(result, layer, value)
@@ -148,7 +166,7 @@ def read_hook_rows(
 def find_hooks_error(layer: Layer) -> str:
     """Return the first error in the `hooks` of a layer; "" when there is none."""
     try:
-        _add_rows(HookRows([], []), layer, layer.raw["hooks"])
+        _add_rows(HookRows([], [], []), layer, layer.raw["hooks"])
     except CodeloopError as error:
         return str(error)
     return ""
@@ -217,9 +235,15 @@ def _add_row(result: HookRows, layer: Layer, keys: KeyPath, matcher: Any, value:
     condition = data.get("if", "")
     if not isinstance(condition, str):
         _fail(layer, (*keys, "if"), "expected a text", condition)
+    loosening_keys = _find_loosening_keys(layer, data)
+    for key in loosening_keys:
+        inner = (*keys, key)
+        result.warnings.append(
+            f"{layer.format_location(inner, of_key=True)}: {format_keys(inner)}: ignored, {_LOOSENING_KEYS[key]}."
+        )
     result.rows.append(
         {
-            **{key: data[key] for key in _FIELDS_BY_TYPE[kind] if key in data},
+            **{key: data[key] for key in _FIELDS_BY_TYPE[kind] if key in data and key not in loosening_keys},
             "type": kind,
             "event": event,
             "matcher": matcher or "",
@@ -231,6 +255,18 @@ def _add_row(result: HookRows, layer: Layer, keys: KeyPath, matcher: Any, value:
             "pluginRoot": data.get("pluginRoot", "") if is_from_plugin else "",
         }
     )
+
+
+def _find_loosening_keys(layer: Layer, data: JSON) -> list[str]:
+    """Return the keys of a hook that do not count: those of a project that permit more, and `mayAllow` of a free one.
+
+    A project's hook loads files that the model can edit, so only the user may exempt one from the sandbox, and none
+    may say yes.
+    """
+    keys = ["sandbox"] if layer.is_project and data.get("sandbox", True) is not True else []
+    # A hook that the project can't be hidden from might load files of it.
+    can_hide = not layer.is_project and data.get("sandbox", True) is True
+    return [*keys, "mayAllow"] if data.get("mayAllow") is True and not can_hide else keys
 
 
 def _explain_skipped(data: JSON, kind: Any, event: str | int) -> str:

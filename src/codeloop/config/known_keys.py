@@ -49,12 +49,24 @@ _OTHER_KNOWN_KEYS: dict[type[msgspec.Struct], frozenset[str]] = {
     ServerConfig: frozenset(("mdns", "mdnsDomain")),
     CompactionConfig: frozenset(("tail_turns", "preserve_recent_tokens")),
 }
+_OTHER_SHAPES = frozenset(("permissions", "policies", "agents"))
+"""Keys of OpenCode 2 that are read (`config/forms/version_two.py`), and suggested to nobody."""
 _PERMISSION_NAMES = frozenset(
     (
         *("*", "read", "edit", "write", "multiedit", "apply_patch", "patch", "glob", "grep", "list", "bash", "task"),
         *("skill", "lsp", "todowrite", "todoread", "webfetch", "webfetch_private", "websearch", "codesearch"),
         *("external_directory", "sandbox", "mcp_changed", "mcp_resource", "mcp_sampling", "doom_loop", "subagents"),
-        *("question", "plan_enter", "plan_exit", "bash_output", "bash_kill", "batch"),
+        *(
+            "question",
+            "plan_enter",
+            "plan_exit",
+            "bash_output",
+            "bash_kill",
+            "batch",
+            "task_output",
+            "shell",
+            "subagent",
+        ),
     )
 )
 _PROVIDER_OPTIONS = frozenset(
@@ -91,15 +103,21 @@ _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], boo
 }
 
 
+_AGENT_KEYS = frozenset(
+    (
+        *AgentConfig.__struct_encode_fields__,
+        *("tools", "maxSteps", "top_k", "permissions", "disabled", "system", "request"),
+    )
+)
 # Sections that may have any keys (options of a model, tools of a server): only likely misspellings are reported.
 _OPEN_SECTIONS: tuple[tuple[KeyPath, frozenset[str]], ...] = (
     (("provider", "*", "options"), _PROVIDER_OPTIONS),
     (("permission",), _PERMISSION_NAMES),
     *(
         (prefix, names)
-        for section in ("agent", "mode")
+        for section in ("agent", "mode", "agents")
         for prefix, names in (
-            ((section, "*"), frozenset((*AgentConfig.__struct_encode_fields__, "tools", "maxSteps", "top_k"))),
+            ((section, "*"), _AGENT_KEYS),
             ((section, "*", "permission"), _PERMISSION_NAMES),
         )
     ),
@@ -135,7 +153,7 @@ def find_unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Key
         return
     known_keys = list_settings(kind) | _OTHER_KNOWN_KEYS.get(kind, frozenset())
     for key in value:
-        if key not in known_keys:
+        if key not in known_keys and (keys or key not in _OTHER_SHAPES):
             yield UnknownKey((*keys, key), find_similar(key, sorted(known_keys)))
     for name, section, is_many in _SECTIONS.get(kind, ()):
         inner = value.get(name)

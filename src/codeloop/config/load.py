@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from codeloop.config.forms.normalise import NormalisedValues, normalise_layer
 from codeloop.config.known_keys import find_unknown_keys, find_unsupported_keys
-from codeloop.config.normalise import NormalisedValues, normalise_layer
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.references import REFERENCE_PATTERN, replace_references
@@ -167,12 +167,20 @@ def _read_values(
     """Return the values of a layer that is not restricted, and warnings. `raw`: its references are already replaced."""
     values = normalise_layer(layer, raw)
     warnings = _drop_sandbox_exemptions(layer, values.values) if layer.is_project else []
+    if layer.name == "extensions":
+        # Imported late: few extensions change the configuration.
+        from codeloop.config.trust.layer_filter import restrict_by_rules
+
+        restrict_by_rules(values)
     if "hooks" in values.values:
         # Imported late: most configurations have no hooks.
         from codeloop.config.hook_rows import read_hook_rows
 
-        rows, notes = read_hook_rows(values, paths, root, file_states, trusted=trusted)
+        rows, notes, restrictions = read_hook_rows(values, paths, root, file_states, trusted=trusted)
         values.values["hooks"] = rows
+        if restrictions:
+            values.values["restrictions"] = restrictions
+            values.source_keys["restrictions",] = ("hooks",)
         warnings += notes
     return values, warnings
 

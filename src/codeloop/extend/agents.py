@@ -5,7 +5,6 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.config.trust.restrictions import OverlapCache, change_rule, restrict_rules
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.kit.wildcard import matches
 from codeloop.permission.defaults import make_agent_rules
@@ -56,8 +55,7 @@ def build_agents(
         *BUILT_IN_AGENTS,
         *(name for name, own in config.agent.items() if name not in BUILT_IN_AGENTS and not _only_restricts(own)),
     ]
-    overlaps = OverlapCache()
-    agents = {name: _build_agent(name, config, base, overlaps) for name in names}
+    agents = {name: _build_agent(name, config, base) for name in names}
     for name, agent in agents.items():
         # A page may name a model without its provider, as Claude Code does (`sonnet`): the short name is in
         # `provider_id` then.
@@ -66,24 +64,19 @@ def build_agents(
     return {name: agent for name, agent in agents.items() if name not in config.agent or not config.agent[name].disable}
 
 
-def build_rules(
-    config: Config, agent: str, base: Ruleset, built_in: Ruleset = (), overlaps: OverlapCache | None = None
-) -> Ruleset:
+def build_rules(config: Config, agent: str, base: Ruleset, built_in: Ruleset = ()) -> Ruleset:
     """Return the rules of an agent that follow `base`: built-in ones, general ones of the configuration, then its own.
 
-    The restrictions of an untrusted project come last; they can only make a verdict stricter. `overlaps`: a cache that
-    the agents of a project share.
+    Those of `only` come last. The restrictions of what may only restrict are a list of their own: `list_restrictions`.
     """
-    rules = build_unrestricted_rules(config, agent, base, built_in)
-    restrictions = (*config.restrictions, *config.agent.get(agent, AgentConfig()).restrictions)
-    return (*rules, *restrict_rules((*base, *rules), restrictions, overlaps))
-
-
-def build_unrestricted_rules(config: Config, agent: str, base: Ruleset, built_in: Ruleset = ()) -> Ruleset:
-    """Return the rules of `build_rules` without the restrictions of an untrusted project; those of `only` come last."""
     own = config.agent.get(agent, AgentConfig())
     rules = (*built_in, *config.permission, *own.permission)
     return rules if own.only is None else (*rules, *_deny_all_but((*base, *rules), own.only))
+
+
+def list_restrictions(config: Config, agent: str) -> Ruleset:
+    """Return the rules for an agent of all that may only restrict, such as a project that is not trusted."""
+    return (*config.restrictions, *config.agent.get(agent, AgentConfig()).restrictions)
 
 
 # An agent with a list of tools keeps these permissions: calls of any tool may need them besides the tool's own.
@@ -103,23 +96,24 @@ def _deny_all_but(rules: Sequence[PermissionRule], only: Iterable[str]) -> Itera
     for rule in rules:
         for name in names:
             if matches(name, rule.permission):
-                yield change_rule(rule, name, rule.pattern, rule.action)
+                yield rule if name == rule.permission else replace(rule, permission=name)
             elif matches(rule.permission, name):
                 yield rule
 
 
 def _only_restricts(own: AgentConfig) -> bool:
     """Return whether an entry only restricts an agent: an untrusted project may name one that the user lacks."""
-    return own == AgentConfig(restrictions=own.restrictions, steps=own.steps) and own != AgentConfig(steps=own.steps)
+    restricting = AgentConfig(restrictions=own.restrictions, steps=own.steps, disable=own.disable)
+    return own == restricting and own != AgentConfig(steps=own.steps)
 
 
-def _build_agent(name: str, config: Config, base: Ruleset, overlaps: OverlapCache) -> Agent:
+def _build_agent(name: str, config: Config, base: Ruleset) -> Agent:
     own = config.agent.get(name, AgentConfig())
     built_in = BUILT_IN_AGENTS.get(name)
     return Agent(
         name=name,
         mode=own.mode or (built_in.mode if built_in else "all"),
-        permission=list(build_rules(config, name, base, make_agent_rules(name), overlaps)),
+        permission=list(build_rules(config, name, base, make_agent_rules(name))),
         options=own.options,
         description=own.description or (built_in.description if built_in else None),
         native=True if built_in else None,

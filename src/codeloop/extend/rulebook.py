@@ -6,14 +6,16 @@ from pathlib import Path
 
 from codeloop.config.load import LoadedConfig
 from codeloop.config.sources import format_keys
-from codeloop.extend.agents import build_agents, build_rules, build_unrestricted_rules
+from codeloop.extend.agents import build_agents, build_rules, list_restrictions
 from codeloop.kit.jsonc import KeyPath
 from codeloop.permission.defaults import make_agent_rules, make_base_rules, make_fixed_agent_rules, make_fixed_rules
-from codeloop.permission.rules import RuleLayer, RuleLayers
+from codeloop.permission.rules import RuleLayer, RuleLayers, restrict
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.config import AgentConfig
 from codeloop.schema.message import ModelRef
 from codeloop.schema.permission import Profile, Ruleset
+
+_RESTRICTIONS_ORIGIN = "the project, which is not trusted"
 
 
 class Rulebook:
@@ -45,10 +47,7 @@ class Rulebook:
             base = make_base_rules(profile, *self._folders)
             rules = build_rules(self._loaded.config, agent, base, make_agent_rules(agent))
             # Once here, since each decision asks where its rule is written.
-            unrestricted_rules = build_unrestricted_rules(self._loaded.config, agent, base, make_agent_rules(agent))
-            locate = partial(
-                self._describe_rule_origin, agent, RuleLayer(f"profile {profile}", base), unrestricted_rules
-            )
+            locate = partial(self._describe_rule_origin, agent, RuleLayer(f"profile {profile}", base), rules)
             agent_layer = RuleLayer(f"agent {agent}", rules, locate)
             rule_layers = self._cache[agent, profile] = (RuleLayer(f"profile {profile}", base), agent_layer)
         return rule_layers
@@ -56,7 +55,8 @@ class Rulebook:
     def list_fixed_rules(self, agent: str, profile: Profile) -> tuple[RuleLayers, ...]:
         """Return the further lists that its calls must pass: the fixed rules of a profile and a built-in agent.
 
-        An agent's fixed rules yield to its own rules in the configuration.
+        An agent's fixed rules yield to its own rules in the configuration. The last list is that of all that may only
+        restrict.
         """
         lists: list[RuleLayers] = []
         if fixed := make_fixed_rules(profile):
@@ -66,25 +66,36 @@ class Rulebook:
             keys = ("agent", agent, "permission")
             agent_layer = RuleLayer(f"agent {agent}", own_rules, lambda index: self._describe_origin((*keys, index)))
             lists.append((RuleLayer(f"agent {agent} (built-in)", fixed), agent_layer))
-        return tuple(lists)
+        config = self._loaded.config
+        restrictions = RuleLayer(
+            _RESTRICTIONS_ORIGIN, list_restrictions(config, agent), partial(self._describe_restriction_origin, agent)
+        )
+        return restrict(lists, restrictions)
+
+    def _describe_restriction_origin(self, agent: str, index: int) -> str:
+        """Return where a rule of `list_restrictions` is written."""
+        general_count = len(self._loaded.config.restrictions)
+        keys: KeyPath = ("restrictions",) if index < general_count else ("agent", agent, "restrictions")
+        origin = self._loaded.provenance.get(
+            format_keys((*keys, index if index < general_count else index - general_count))
+        )
+        return _RESTRICTIONS_ORIGIN if origin is None or origin.layer.is_project else f"{origin.layer.name} ({origin})"
 
     def _get_agent_config(self, agent: str) -> AgentConfig:
         return self._loaded.config.agent.get(agent, AgentConfig())
 
-    def _describe_rule_origin(self, agent: str, base: RuleLayer, unrestricted_rules: Ruleset, index: int) -> str:
-        """Return where a rule of `build_rules` is written. `index`: its position among all rules of the agent."""
-        if index >= len(unrestricted_rules):
-            return "the project, which is not trusted"
+    def _describe_rule_origin(self, agent: str, base: RuleLayer, rules: Ruleset, index: int) -> str:
+        """Return where a rule of `build_rules` is written. `index`: its position among all `rules` of the agent."""
         # The sections follow each other in the order in which `build_rules` joins them.
         sections = (
             (len(make_agent_rules(agent)), ()),
             (len(self._loaded.config.permission), ("permission",)),
             (len(self._get_agent_config(agent).permission), ("agent", agent, "permission")),
         )
-        own_rules = unrestricted_rules[: sum(size for size, _ in sections)]
+        own_rules = rules[: sum(size for size, _ in sections)]
         # `only` repeats earlier rules behind its general denial: such a rule is written where it came first.
         if index >= len(own_rules):
-            rule = unrestricted_rules[index]
+            rule = rules[index]
             if rule in own_rules:
                 index = own_rules.index(rule)
             elif rule in base.rules:

@@ -49,7 +49,7 @@ SECRET_FOLDERS = (
 """Folders, and files in certain folders, with keys, data of browsers, histories of shells, or sockets of agents."""
 
 _PROTECTED_NAME_LIST = """
-codeloop.json codeloop.jsonc opencode.json opencode.jsonc .gitconfig .gitmodules
+codeloop.json codeloop.jsonc opencode.json opencode.jsonc .gitconfig .gitmodules .lfsconfig
 .bashrc .bash_profile .bash_login .bash_logout .bash_aliases .profile .zshrc .zshenv .zprofile .zlogin .zlogout .kshrc
 .mkshrc .cshrc .tcshrc .login .logout .inputrc .xinitrc .xprofile .xsession .xsessionrc .pam_environment
 """

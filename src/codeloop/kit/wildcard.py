@@ -3,11 +3,11 @@
 A text may itself be only partly known: `ANY_TEXT` in it stands for any run of characters, `ANY_WORDS` for nothing or
 a blank and any run. For such texts there are two questions: `overlaps` (could it match?) and `covers` (must it match?).
 Both, like `matches`, are linear in the text: `matches` and `overlaps` take at most text times pattern, `covers` that
-for each of up to 64 states. `intersect_wildcards` fills a table of both patterns, whose size is limited.
+for each of up to 64 states.
 """
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -18,8 +18,6 @@ MARKS = frozenset((ANY_TEXT, ANY_WORDS))
 
 _MAX_STATES = 64
 """Alternatives that `covers` follows: each ANY_WORDS may double their number."""
-_MAX_TABLE_CELLS = 16 * 1024
-"""The size of the table by which the intersection of two wildcards is found."""
 
 
 class _Piece:
@@ -183,98 +181,3 @@ def is_within(pattern: str, patterns: Sequence[str]) -> bool:
     start, words = (pattern[:-2], ANY_WORDS) if pattern.endswith(" *") else (pattern, "")
     text = start.replace("*", ANY_TEXT).replace("?", ANY_TEXT) + words
     return pattern in patterns or any(covers(text, each) for each in patterns)
-
-
-class TooManyOverlaps(Exception):
-    """The overlap of two wildcards needs too large a table, too many patterns, or more steps than its caller allows."""
-
-
-def intersect_wildcards(
-    one: str, other: str, max_patterns: int, spend: Callable[[int], None] = lambda _: None
-) -> tuple[str, ...]:
-    """Return wildcards that together match exactly the texts that both wildcards match.
-
-    `spend` is called before each row of the table with the steps that it will take, and may raise TooManyOverlaps to
-    stop. Raises it also for too large a table, and for more than `max_patterns` on the way.
-    """
-    if other in {one, "*"}:
-        return (one,)
-    if one == "*":
-        return (other,)
-    intersection: set[str] = set()
-    for left in _spell_out_ending(one):
-        for right in _spell_out_ending(other):
-            intersection |= _intersect_plain(left, right, max_patterns, spend)
-    return tuple(sorted(_restore_stars(intersection)))
-
-
-def _spell_out_ending(pattern: str) -> tuple[str, ...]:
-    """Spell out that a final ` *` may be missing altogether."""
-    return (pattern, pattern[:-2]) if pattern.endswith(" *") else (pattern,)
-
-
-def _restore_stars(plain: Iterable[str]) -> set[str]:
-    """Undo `_spell_out_ending`: two final stars keep a final ` *` from also matching without it."""
-    plain = set(plain)
-    patterns: set[str] = set()
-    for pattern in plain:
-        if pattern.endswith(" *"):
-            patterns.add(pattern if pattern[:-2] in plain else pattern + "*")
-        elif pattern + " *" not in plain:
-            patterns.add(pattern)
-    return patterns
-
-
-def _are_disjoint(one: str, other: str) -> bool:
-    """Return whether two wildcards differ before the first `*` or `?` from one end: then no text matches both."""
-    for left, right in ((one, other), (one[::-1], other[::-1])):
-        pairs = enumerate(zip(left, right, strict=False))
-        first_difference = next((index for index, (a, b) in pairs if a != b), None)
-        if first_difference is None:
-            continue
-        if not {"*", "?"} & {*left[: first_difference + 1], *right[: first_difference + 1]}:
-            return True
-    return False
-
-
-def _intersect_plain(one: str, other: str, max_patterns: int, spend: Callable[[int], None]) -> set[str]:
-    """Return the overlap of two wildcards in which a star is only a star, by dynamic programming from their ends."""
-    if len(one) * len(other) > _MAX_TABLE_CELLS:
-        raise TooManyOverlaps
-    if _are_disjoint(one, other):
-        return set()
-    below: list[set[str]] = []
-    for i in range(len(one), -1, -1):
-        row: list[set[str]] = [set() for _ in range(len(other) + 1)]
-        # Each pattern of the row below is copied; 64 characters count as one step.
-        spend(len(other) + sum(map(len, below)) * (len(one) + len(other)) // 64)
-        for j in range(len(other), -1, -1):
-            row[j] = _compute_cell(one[i:], other[j:], below, row, j)
-            if len(row[j]) > max_patterns:
-                raise TooManyOverlaps
-        below = row
-    return below[0]
-
-
-def _compute_cell(one: str, other: str, below: list[set[str]], row: list[set[str]], j: int) -> set[str]:
-    """Return one cell of the table in `_intersect_plain`.
-
-    `below[j]` is the overlap without the first character of `one`, `row[j + 1]` without that of `other`.
-    """
-    if not one or not other:
-        return {""} if not (one + other).strip("*") else set()
-    first, second = one[0], other[0]
-    if first == second == "*":
-        return {_add_star(rest) for rest in below[j] | row[j + 1]}
-    # A star matches nothing, or the next part of the other wildcard and perhaps more.
-    if first == "*":
-        return below[j] | {second + rest for rest in row[j + 1]}
-    if second == "*":
-        return row[j + 1] | {first + rest for rest in below[j]}
-    if first in {"?", second} or second == "?":
-        return {(second if first == "?" else first) + rest for rest in below[j + 1]}
-    return set()
-
-
-def _add_star(pattern: str) -> str:
-    return pattern if pattern.startswith("*") else "*" + pattern

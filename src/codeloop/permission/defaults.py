@@ -13,7 +13,7 @@ from pathlib import Path
 
 from codeloop.kit.wildcard import expand_home
 from codeloop.permission.rules import FILE_KINDS
-from codeloop.schema.permission import REMOTE_PATTERN, Action, PermissionRule, Profile, Ruleset
+from codeloop.schema.permission import OFFER_PATTERN, REMOTE_PATTERN, Action, PermissionRule, Profile, Ruleset
 
 
 def _make_rules(permission: str, action: Action, *patterns: str) -> list[PermissionRule]:
@@ -86,9 +86,9 @@ def make_base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset
         *_make_rules("plan_enter", "deny"),
         *_make_rules("plan_exit", "deny"),
         # These cost more tokens than they save: parallel calls and the conversation itself do the same. They are only
-        # offered to a model if the user allows them.
-        *_make_rules("multiedit", "deny"),
-        *_make_rules("batch", "deny"),
+        # offered to a model if the user allows them; the first two run if they are called all the same.
+        *_make_rules("multiedit", "deny", OFFER_PATTERN),
+        *_make_rules("batch", "deny", OFFER_PATTERN),
         *_make_rules("todoread", "deny"),
         *_make_rules("webfetch_private", "ask"),
         *_make_rules("sandbox", "ask"),

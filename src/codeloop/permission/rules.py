@@ -9,7 +9,16 @@ from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
 from codeloop.kit.wildcard import MARKS, covers, expand_home, matches, overlaps
-from codeloop.schema.permission import REMOTE_PATTERN, TRAIT_PATTERNS, Action, Need, PermissionRule, Ruleset, Trait
+from codeloop.schema.permission import (
+    OFFER_PATTERN,
+    REMOTE_PATTERN,
+    TRAIT_PATTERNS,
+    Action,
+    Need,
+    PermissionRule,
+    Ruleset,
+    Trait,
+)
 
 
 class Verdict(Struct, frozen=True):
@@ -42,6 +51,17 @@ RuleLayers = tuple[RuleLayer, ...]
 
 DEFAULT_RULE = PermissionRule(permission="*", pattern="*", action="ask")
 """The rule that decides where no other one matches."""
+_ALLOW_ALL = RuleLayer("no rule", (PermissionRule(permission="*", pattern="*", action="allow"),))
+TOOL_PERMISSIONS = {
+    **dict.fromkeys(("write", "multiedit", "apply_patch", "patch"), "edit"),
+    "shell": "bash",
+    "subagent": "task",
+}
+"""By the name of a tool, in our words and those of OpenCode 2: the permission that decides about its calls.
+
+A rule that denies such a tool, or asks about it, is one about that permission, since another tool does the same. One
+that allows it does not allow the others.
+"""
 FILE_KINDS: dict[str, Callable[[str], bool]] = {
     "<secret>": is_secret,
     "<protected>": lambda path: is_protected(path) or needs_confirmation(path),
@@ -115,9 +135,26 @@ def _find_deciding_rule(
     return None
 
 
+def restrict(lists: Iterable[RuleLayers], *sources: RuleLayer) -> tuple[RuleLayers, ...]:
+    """Return the lists that a need must pass when each of `sources` may only restrict: the given ones, and one of each.
+
+    In the list of a source, what no rule matches is allowed. As the strictest list counts (`find_strictest`), its
+    `allow` permits nothing that the others don't, nor does its `ask` lift a denial.
+    """
+    return (*lists, *((_ALLOW_ALL, source) for source in sources if source.rules))
+
+
+def _is_about(rule: PermissionRule, permission: str) -> bool:
+    """Return whether a rule is about a permission, by a name of its own or by that of a tool (TOOL_PERMISSIONS)."""
+    if matches(permission, rule.permission):
+        return True
+    restricts = rule.action != "allow" and rule.pattern != OFFER_PATTERN
+    return restricts and TOOL_PERMISSIONS.get(rule.permission) == permission
+
+
 def _is_applicable(rule: PermissionRule, need: Need) -> bool:
     """Return whether a rule applies to a need: by the permission, the traits and the proof, whatever the patterns."""
-    if not matches(need.permission, rule.permission):
+    if rule.pattern == OFFER_PATTERN or not _is_about(rule, need.permission):
         return False
     if rule.pattern in TRAIT_PATTERNS:
         return TRAIT_PATTERNS[rule.pattern] in need.traits
@@ -160,7 +197,7 @@ def judge_need(need: Need, lists: Sequence[RuleLayers], grants: Ruleset = ()) ->
 def list_denied_patterns(permission: str, lists: Sequence[RuleLayers]) -> tuple[str, ...]:
     """Return the patterns for which rules deny a permission, as wildcards; a denial of everything is not listed."""
     rules = (rule for layers in lists for layer in layers for rule in layer.rules if rule.action == "deny")
-    specific = (rule for rule in rules if matches(permission, rule.permission) and _to_wildcard(rule) != "*")
+    specific = (rule for rule in rules if _is_about(rule, permission) and _to_wildcard(rule) != "*")
     return tuple(dict.fromkeys(map(_to_wildcard, specific)))
 
 
@@ -233,14 +270,32 @@ def _find_rule_for_text(text: str, rules: Sequence[PermissionRule], *, is_grante
 def is_offered(permission: str, *rulesets: Ruleset, traits: Sequence[Trait] = ()) -> bool:
     """Return whether a model is offered a tool: not if the last rule for its permission denies every pattern.
 
-    `traits`: those that every call of the tool has. A rule for all permissions (`*`) and one trait is skipped if the
-    tool's calls lack that trait.
+    `permission`: that, or the tool's name. `traits`: those that every call of the tool has.
+    """
+    match = _find_last_about(permission, (rule for ruleset in rulesets for rule in ruleset), traits)
+    return not (match is not None and match.action == "deny" and match.pattern in {"*", OFFER_PATTERN})
+
+
+def find_tool_denial(tool: str, lists: Sequence[RuleLayers], traits: Sequence[Trait] = ()) -> PermissionRule | None:
+    """Return a rule that denies all calls of a tool by its name, whatever permission they need; None: there is none."""
+    for layers in lists:
+        rules = (rule for layer in layers for rule in layer.rules if rule.pattern != OFFER_PATTERN)
+        match = _find_last_about(tool, rules, traits)
+        if match is not None and match.action == "deny" and match.pattern == "*":
+            return match
+    return None
+
+
+def _find_last_about(name: str, rules: Iterable[PermissionRule], traits: Sequence[Trait]) -> PermissionRule | None:
+    """Return the last rule about a permission or a tool, whatever its pattern; None: there is none.
+
+    A rule for all permissions (`*`) says nothing about a tool that is decided about by another permission
+    (TOOL_PERMISSIONS), and one for a trait nothing about a tool whose calls lack it.
     """
     match = None
-    for ruleset in rulesets:
-        for rule in ruleset:
-            if rule.permission == "*" and rule.pattern in TRAIT_PATTERNS and TRAIT_PATTERNS[rule.pattern] not in traits:
-                continue
-            if matches(permission, rule.permission):
-                match = rule
-    return not (match is not None and match.action == "deny" and match.pattern == "*")
+    for rule in rules:
+        if rule.permission == "*" and rule.pattern in TRAIT_PATTERNS and TRAIT_PATTERNS[rule.pattern] not in traits:
+            continue
+        if _is_about(rule, name) and not (rule.permission == "*" and name in TOOL_PERMISSIONS):
+            match = rule
+    return match

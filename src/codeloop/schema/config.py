@@ -261,6 +261,7 @@ class HookConfig(Wire):
     `allowed_env_vars`; a model (`prompt`) or a subagent (`agent`), by its `prompt`.
     `condition`: the calls that it is about, such as `Bash(git *)`.
     `sandbox`: of a command: False: it has none; or what it may do beyond the usual; left out: as `sandbox.extensions`.
+    `may_allow`: its `allow` counts, because the project, whose files the model edits, is hidden from it.
     `place`: the file and line of the row. `is_project`: the row is the project's, not the user's.
     `plugin_root`: the folder of the plugin that has the row.
     """
@@ -281,6 +282,7 @@ class HookConfig(Wire):
     timeout: float | None = None
     policy: bool = False
     sandbox: bool | ProgramSandboxConfig | None = None
+    may_allow: bool = False
     place: str = ""
     is_project: bool = False
     plugin_root: str = ""
@@ -311,8 +313,8 @@ class Config(Wire, rename=None):
     `mcp_share`: how many percent of a model's window the tools of MCP servers may take.
     `lsp_warnings`: the result of an edit has new warnings of language servers, too, not only errors.
     `hooks` holds the rows of all trusted layers in their order; `hook_timeout` (ms) is for an extension's answers.
-    `restrictions` holds the rules of untrusted project layers: they can only make a verdict stricter, and have no
-    effect until `extend.agents.build_rules` has combined them with all others.
+    `restrictions` holds the rules of layers that may only restrict, such as an untrusted project's: they are a list of
+    their own, which every call has to pass besides the others (`permission.rules.restrict`).
     """
 
     model: str | None = None

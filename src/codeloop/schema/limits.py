@@ -5,9 +5,6 @@ from codeloop.kit.limit import Limit
 # === Configuration and trust ===
 CONFIG_BYTES = Limit("config.bytes", 1024 * 1024, "bytes", "a larger configuration file is refused")
 CONFIG_DEPTH = Limit("config.depth", 128, "count", "configuration nested deeper is refused")
-CONFIG_OVERLAPS = Limit(
-    "config.overlaps", 64, "count", "overlaps of two wildcards; beyond, an untrusted project's `ask` becomes a `deny`"
-)
 CONFIG_RULES = Limit("config.rules", 200, "count", "more permission rules of an untrusted project are an error")
 CONFIG_PATTERNS = Limit("config.patterns", 32_000, "characters", "longer rules of an untrusted project are an error")
 PROJECT_ID_TIME = Limit("config.project_id", 10_000, "ms", "git looking for the root commit, then the path names it")

@@ -27,6 +27,10 @@ TRAIT_PATTERNS: dict[str, Trait] = {f"<{trait}>": trait for trait in get_args(Tr
 """The patterns by which rules refer to a trait."""
 REMOTE_PATTERN = "<remote>"
 """The pattern of rules about commands that change something on another machine or service."""
+PERMISSIONS_OF_VERSION_TWO = {"shell": "bash", "subagent": "task", "write": "edit", "patch": "edit"}
+"""The actions in rules of OpenCode 2 that have another name here -> our permission."""
+OFFER_PATTERN = "<offer>"
+"""The pattern of rules about whether a model is offered a tool; they decide about no call."""
 NOBODY_MESSAGE = "Nobody is there to answer, so this was refused."
 """The message of a rejection that was not the user's."""
 AUTO_MESSAGE = "Approved by --auto."

@@ -4,12 +4,14 @@ from collections.abc import Awaitable, Callable
 
 import msgspec
 
+from codeloop.permission.gate import Denied
+from codeloop.permission.rules import Verdict
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.services import ToolServices
-from codeloop.tool.tool import TURN_ENDED_KEY, Subtask, SubtaskResult, ToolContext, ToolFailure, ToolResult
+from codeloop.tool.tool import TURN_ENDED_KEY, Subtask, SubtaskResult, Tool, ToolContext, ToolFailure, ToolResult
 from codeloop.tool.tool_hooks import HookRunner
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.workspace import Workspace
@@ -55,8 +57,10 @@ async def run_call(
 
     `hooks`: None: there are no extensions. `begin`: see BeginCall. Changed arguments are validated like the model's
     own, and permission is asked for them.
-    Raises HookRefused when an extension refuses the call, ToolFailure when the changed arguments are invalid.
+    Raises HookRefused when an extension refuses the call, ToolFailure when the changed arguments are invalid, Denied
+    when a rule denies the tool by its name.
     """
+    _check_allowed(prepared.tool, ctx)
     if hooks is None:
         if begin is not None:
             await begin(prepared)
@@ -78,6 +82,16 @@ async def run_call(
     if hooks.has_handler(AFTER_HOOK):
         result = await _run_after(hooks, result, {**call_input, "args": prepared.input})
     return result
+
+
+def _check_allowed(tool: Tool, ctx: ToolContext) -> None:
+    """Raise Denied if a rule denies the tool by its name: it was not offered, and is not run when it is called."""
+    # A tool whose permission has its name is refused when it asks for that.
+    if tool.name == tool.permission and tool.name != "batch":
+        return
+    rule = ctx.session.find_tool_denial(tool.name, tool.need_traits)
+    if rule is not None:
+        raise Denied(Need(permission=tool.name, patterns=("*",)), Verdict("deny", ("*",), rule))
 
 
 async def _run_before(hooks: HookRunner, prepared: PreparedCall, call_input: JSON) -> tuple[PreparedCall, str | None]:

@@ -22,7 +22,7 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.live_events import FileEdited, FilePath, Toast, ToastShown
 from codeloop.schema.message import AssistantMessage, Session, Todo, UserMessage
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolStateError
-from codeloop.schema.permission import Action, Need, QuestionTool
+from codeloop.schema.permission import Action, Need, PermissionRule, QuestionTool, Trait
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import find_context_start, make_next_prompt
@@ -58,6 +58,8 @@ class LastCallFailure(Struct, frozen=True):
 
 Judge = Callable[[str, Sequence[str]], dict[str, Action]]
 """Takes a permission and patterns; returns the rules' action for each pattern, without those that are allowed."""
+FindToolDenial = Callable[[str, Sequence[Trait]], PermissionRule | None]
+"""Takes a tool's name and the traits of all its calls; returns the rule that denies the tool by its name, or None."""
 
 
 def _allow_all(_permission: str, _patterns: Sequence[str]) -> dict[str, Action]:
@@ -75,6 +77,7 @@ class CallSession:
         judge: Judge = _allow_all,
         hooks: ToolHooks = NO_TOOL_HOOKS,
         list_denials: Callable[[str], tuple[str, ...]] = lambda _: (),
+        find_tool_denial: FindToolDenial = lambda _name, _traits: None,
     ) -> None:
         self._store = store
         self._id = session_id
@@ -84,6 +87,8 @@ class CallSession:
         """Applies the session's rules to patterns, without asking the user. By default everything is allowed."""
         self.list_denials = list_denials
         """Returns the patterns of the rules that deny parts of a permission, such as `edit` of certain files."""
+        self.find_tool_denial = find_tool_denial
+        """Returns the rule that denies a tool by its name."""
 
     def list_todos(self) -> list[Todo]:
         """Return the session's task list."""

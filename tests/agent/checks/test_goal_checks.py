@@ -38,3 +38,17 @@ async def test_a_check_whose_question_ends_the_turn_is_not_left_running(tmp_path
         (check,) = it.calls()
     assert isinstance(check.state, ToolStateError)
     assert is_goal_check(check)
+
+
+async def test_a_check_of_the_users_needs_no_answer_and_lifts_no_denial(tmp_path: Path) -> None:
+    rules = {"bash": {"*": "ask", "touch denied": "deny"}}
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")], permission=rules, profile="ask") as it:
+        await it.prompt()
+        checks = ["touch asked", "touch denied"]
+        await run_and_store_checks(it.project.engine, it.session_id, checks, is_from_user=True)
+        asked, denied = it.calls()
+        assert (it.work / "asked").exists()
+        assert not (it.work / "denied").exists()
+    assert not isinstance(asked.state, ToolStateError)
+    assert isinstance(denied.state, ToolStateError)
+    assert "Permission denied by the rule bash touch denied" in denied.state.error

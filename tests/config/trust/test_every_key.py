@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.config.normalise import NormalisedValues
+from codeloop.config.forms.normalise import NormalisedValues
 from codeloop.config.sources import Layer
 from codeloop.config.trust.layer_filter import filter_layer
 from codeloop.kit.jsonc import Document
@@ -26,6 +26,9 @@ LOOSER: dict[str, list[Any]] = {
     "snapshot": [False],
     "tool_output": [{"max_lines": 10**9}, {"max_bytes": 10**9}],
     "disabled_providers": [[]],
+    "enabled_providers": [["good", "evil"]],
+    "formatter": [True, {"x": {"command": ["sh"]}}],
+    "lsp": [True, {"x": {"command": ["sh"], "extensions": [".x"]}}],
     "model": ["evil/m"],
     "small_model": ["evil/m"],
     "instructions": [["/etc/passwd"], ["~/.ssh/id_rsa"], ["../x"], ["{file:/etc/passwd}"], ["{env:HOME}/x"]],
@@ -38,6 +41,9 @@ OWN: dict[str, Any] = {
     "snapshot": True,
     "tool_output": {"max_lines": 100, "max_bytes": 1000},
     "disabled_providers": ["evil"],
+    "enabled_providers": ["good"],
+    "formatter": False,
+    "lsp": False,
     "model": "good/m",
     "small_model": "good/m",
 }

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.config.load import LoadedConfig
-from codeloop.extend.agents import build_rules
-from codeloop.permission.rules import decide
+from codeloop.extend.agents import build_rules, list_restrictions
+from codeloop.permission.rules import RuleLayer, judge_need, restrict
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, PermissionRule
@@ -46,9 +46,13 @@ NEEDS = [
 ]
 
 
+def judge(config: Config, need: Need, agent: str = "build") -> str:
+    own = RuleLayer("own", (*BUILT_IN, *build_rules(config, agent, BUILT_IN)))
+    return judge_need(need, restrict([(own,)], RuleLayer("project", list_restrictions(config, agent))))[0].action
+
+
 def verdicts(config: Config, agent: str = "build") -> list[str]:
-    rules = (*BUILT_IN, *build_rules(config, agent, BUILT_IN))
-    return [decide(need, rules).action for need in NEEDS]
+    return [judge(config, need, agent) for need in NEEDS]
 
 
 @pytest.mark.slow
@@ -73,7 +77,6 @@ def test_a_project_s_ask_and_deny_count_and_its_allow_does_not(world: World) -> 
     world.globally({"permission": {"bash": {"*": "ask", "git push *": "deny"}}})
     world.write("opencode.json", {"permission": {"bash": "ask", "read": "deny", "edit": "allow", "webfetch": "allow"}})
     loaded = world.load(trusted=False)
-    rules = (*BUILT_IN, *build_rules(loaded.config, "build", BUILT_IN))
     wanted = {
         ("bash", "git push x"): "deny",
         ("bash", "ls"): "ask",
@@ -81,7 +84,7 @@ def test_a_project_s_ask_and_deny_count_and_its_allow_does_not(world: World) -> 
         ("edit", "locked/a"): "deny",
     }
     for (permission, pattern), action in wanted.items():
-        assert decide(Need(permission=permission, patterns=(pattern,)), rules).action == action
+        assert judge(loaded.config, Need(permission=permission, patterns=(pattern,))) == action
     assert loaded.warnings[0].count("permission.edit (allow), permission.webfetch (allow)") == 1
 
 
@@ -104,7 +107,6 @@ EVERYTHING: dict[str, Any] = {
     "skills": {"paths": ["./evil"]},
     "experimental": {"evil": True},
     "default_agent": "yolo",
-    "enabled_providers": ["openai"],
     "snapshot": False,
     "share": "auto",
     "autoupdate": True,
@@ -124,7 +126,7 @@ def test_whatever_could_loosen_or_execute_is_ignored_and_named_in_one_line(world
     assert "\n" not in warning
     assert "is not trusted" in warning
     assert warning.endswith("codeloop trust")
-    assert f"{', '.join(list(EVERYTHING)[:15])}, agent.build.prompt and 4 more" in warning
+    assert f"{', '.join(list(EVERYTHING)[:14])}, agent.build.prompt, agent.build.model and 3 more" in warning
 
 
 def test_all_layers_of_a_project_share_one_warning(world: World) -> None:
@@ -148,6 +150,9 @@ def test_a_project_without_anything_to_ignore_is_not_mentioned(world: World) -> 
         ({"snapshot": False}, {"snapshot": True}, {"snapshot": True}),
         ({"disabled_providers": ["a"]}, {"disabled_providers": ["b", "a"]}, {"disabled_providers": ["a", "b"]}),
         ({"disabled_providers": ["a"]}, {"disabled_providers": []}, {"disabled_providers": ["a"]}),
+        ({}, {"enabled_providers": ["a"]}, {"enabled_providers": ["a"]}),
+        ({"enabled_providers": ["a", "b"]}, {"enabled_providers": ["b", "c"]}, {"enabled_providers": ["b"]}),
+        ({"lsp": {"x": {"command": ["x"]}}}, {"lsp": False}, {"lsp": False}),
         ({}, {"model": "anthropic/claude"}, {"model": "anthropic/claude"}),
         ({"model": "local/small"}, {"model": "anthropic/claude"}, {"model": "local/small"}),
         ({}, {"small_model": "{env:KEY}/x"}, {"small_model": None}),

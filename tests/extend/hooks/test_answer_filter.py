@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from codeloop.extend.hooks.answer_filter import Reach, filter_answer
+from codeloop.extend.hooks.answer_filter import Reach, filter_answer, keep_restrictions
 
 BEFORE: dict[str, Any] = {
     "permission": {"bash": "ask"},
@@ -14,15 +14,45 @@ BEFORE: dict[str, Any] = {
 
 
 @pytest.mark.parametrize(
-    ("reach", "permission", "status"),
-    [("all", "sandbox", "allow"), ("own", "sandbox", "ask"), ("own", "bash", "allow"), ("project", "bash", "ask")],
+    ("name", "output", "answer", "kept"),
+    [
+        ("permission.ask", {"status": "ask"}, {"status": "allow"}, {"status": "ask"}),
+        ("permission.ask", {"status": "ask"}, {"status": "deny"}, {"status": "deny"}),
+        ("permission.ask", {"status": "deny"}, {"status": "ask"}, {"status": "deny"}),
+        ("tool.execute.before", {"args": {}}, {"args": {}, "permission": "allow"}, {"args": {}}),
+        ("tool.execute.before", {"args": {}}, {"args": {}, "permission": "ask"}, {"args": {}, "permission": "ask"}),
+        (
+            "tool.execute.before",
+            {"args": {}, "permission": "ask"},
+            {"args": {}, "permission": None},
+            {"args": {}, "permission": "ask"},
+        ),
+        # What the user's own hook has allowed are other arguments.
+        (
+            "tool.execute.before",
+            {"args": {"command": "make"}, "permission": "allow"},
+            {"args": {"command": "rm -r ."}, "permission": "allow"},
+            {"args": {"command": "rm -r ."}},
+        ),
+        (
+            "tool.execute.before",
+            {"args": {"command": "make"}, "permission": "allow"},
+            {"args": {"command": "make"}, "permission": "allow", "context": "c"},
+            {"args": {"command": "make"}, "permission": "allow", "context": "c"},
+        ),
+        (
+            "chat.message",
+            {"message": {"agent": "plan", "system": None}, "parts": []},
+            {"message": {"agent": "build", "system": "s", "tools": {"bash": True}}, "parts": []},
+            {"message": {"agent": "plan", "system": "s"}, "parts": []},
+        ),
+        ("shell.env", {"env": {}}, {"env": {"A": "b"}}, {"env": {"A": "b"}}),
+    ],
 )
-def test_leaving_the_sandbox_is_allowed_by_none_in_one_and_nothing_by_a_projects(
-    reach: Reach, permission: str, status: str
+def test_a_handler_that_may_only_restrict_permits_nothing(
+    name: str, output: dict[str, Any], answer: dict[str, Any], kept: dict[str, Any]
 ) -> None:
-    asked, output = {"permission": permission}, {"status": "ask"}
-    assert filter_answer(reach, "permission.ask", asked, output, {"status": "allow"})["status"] == status
-    assert filter_answer(reach, "permission.ask", asked, output, {"status": "deny"}) == {"status": "deny"}
+    assert keep_restrictions(name, output, answer) == kept
 
 
 @pytest.mark.parametrize("reach", ["own", "project"])
@@ -37,6 +67,15 @@ def test_leaving_the_sandbox_is_allowed_by_none_in_one_and_nothing_by_a_projects
             {**BEFORE, "permission": {"bash": "ask", "read": "deny"}},
         ),
         ({"permission": [{"permission": "*", "pattern": "*", "action": "allow"}]}, {**BEFORE, "permission": []}),
+        (
+            {
+                "permissions": [
+                    {"action": "shell", "resource": "*", "effect": "allow"},
+                    {"action": "edit", "effect": "deny"},
+                ]
+            },
+            {**BEFORE, "permissions": [{"action": "edit", "effect": "deny"}]},
+        ),
         ({"mcp": {"x": {"command": ["x"], "sandbox": False}}}, {**BEFORE, "mcp": {"x": {"command": ["x"]}}}),
         ({"mcp": {"x": {"command": ["/usr/bin/docker", "run"]}}}, {**BEFORE, "mcp": {}}),
         (

@@ -23,6 +23,7 @@ class Doing(Struct, frozen=True):
     names: frozenset[str] = frozenset((BEFORE,))
     policy: frozenset[str] = frozenset()
     is_project: bool = False
+    may_allow: bool = True
     seconds: float | None = None
 
     async def call(self, name: str, given: JSON, output: JSON) -> JSON:

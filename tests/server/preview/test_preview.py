@@ -49,6 +49,22 @@ async def test_a_session_is_made_prompted_and_read(tmp_path: Path) -> None:
         assert (await it.get(path))["data"]["id"] == session["id"]
 
 
+@pytest.mark.slow
+async def test_the_rules_that_a_client_makes_a_session_with_are_enforced(tmp_path: Path) -> None:
+    async with served(tmp_path, [RUN, DONE], permission={"bash": "allow"}) as it:
+        rules = [{"action": "shell", "resource": "*", "effect": "deny"}]
+        body = {"permissions": rules, "title": "Mine", "metadata": {"mine": 1}}
+        session = (await it.post("/api/session", body))["data"]
+        assert session["title"] == "Mine"
+        await turn(it, session["id"])
+        messages = str((await it.get(f"/api/session/{session['id']}/message"))["data"])
+        assert "Permission denied by the rule bash *: deny" in messages
+        child = (await it.post("/api/session", {"parentID": session["id"]}))["data"]
+        assert child["id"] != session["id"]
+        wrong = await it.post("/api/session", {"permissions": [{**rules[0], "effect": "forbid"}]}, 400)
+        assert "permissions" in str(wrong)
+
+
 async def test_pages_follow_one_another_in_both_directions_and_orders(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         made = [await it.session() for _ in range(5)]

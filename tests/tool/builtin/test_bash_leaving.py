@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.kit.guarded_paths import is_protected
 from codeloop.permission.shell.analysis import Analysis, analyse
 from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLineCheck
@@ -282,3 +283,27 @@ def test_a_repository_that_git_uses_if_a_command_breaks_the_projects_holds_a_pus
     git(parent / "app", "remote", "add", "origin", "https://example.com/a/b.git")
     (parent / ".git").mkdir()
     assert str(parent) in UnsandboxedLineCheck(parent / "app", {}, (parent,)).find_doubt(["git push"])
+
+
+def test_git_lfs_sends_files_nowhere_that_the_project_says(root: Path) -> None:
+    """Its settings count where they lie in the project, else where they are staged, else where they are committed."""
+    hook = root / ".git/hooks/pre-push"
+    settings = root / ".lfsconfig"
+    settings.write_text("[lfs]\n\turl = https://evil.example\n")
+    assert doubt(root, "git push") == "", "no hook runs Git LFS"
+    hook.write_text('#!/bin/sh\ngit lfs pre-push "$@"\n')
+    hook.chmod(0o755)
+    assert "Git LFS sends files" in doubt(root, "git push")
+    assert doubt(root, "git push --no-verify") == ""
+    git(root, "add", ".lfsconfig")
+    settings.unlink()
+    assert "staged" in doubt(root, "git push")
+    git(root, "-c", "user.name=t", "-c", "user.email=t@t", "commit", "-qm", "x")
+    git(root, "rm", "-q", "--cached", ".lfsconfig")
+    assert "committed" in doubt(root, "git push")
+    settings.write_text("[lfs]\n\tfetchexclude = *.bin\n")
+    assert doubt(root, "git push") == ""
+
+
+def test_the_settings_of_git_lfs_are_guarded() -> None:
+    assert is_protected("work/.lfsconfig")

@@ -9,12 +9,12 @@ from msgspec import Struct
 from codeloop.agent.calls.call_rules import make_call_rules
 from codeloop.agent.engine import Engine
 from codeloop.permission.gate import CallRules
-from codeloop.permission.rules import judge_need, list_denied_patterns
+from codeloop.permission.rules import find_tool_denial, judge_need, list_denied_patterns
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.event import make_part_updated
 from codeloop.schema.limits import PROGRESS_INTERVAL
 from codeloop.schema.part import ToolPart, ToolStateRunning
-from codeloop.schema.permission import Action, Need, QuestionTool
+from codeloop.schema.permission import Action, Need, PermissionRule, QuestionTool, Trait
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.services import ToolServices
@@ -64,7 +64,9 @@ class CallContext:
         self.call_id = part.call_id
         self.workspace = engine.workspace
         call = QuestionTool(message_id=part.message_id, call_id=part.call_id)
-        self.session = CallSession(engine.store, part.session_id, call, self._judge, engine.hooks, self._list_denials)
+        self.session = CallSession(
+            engine.store, part.session_id, call, self._judge, engine.hooks, self._list_denials, self._find_tool_denial
+        )
         self._engine = engine
         self._rules = CachedRules(engine, part.session_id, agent)
         self._part = part
@@ -124,6 +126,10 @@ class CallContext:
     def _list_denials(self, permission: str) -> tuple[str, ...]:
         """Return the patterns of the rules that deny particular needs of a permission."""
         return list_denied_patterns(permission, self._rules.current.lists)
+
+    def _find_tool_denial(self, tool: str, traits: Sequence[Trait]) -> PermissionRule | None:
+        """Return the rule that denies a tool by its name; None: there is none."""
+        return find_tool_denial(tool, self._rules.current.lists, traits)
 
     def report(self, *, title: str | None = None, metadata: JSON | None = None) -> None:
         """Show progress to every client, once in PROGRESS_INTERVAL: of the reports in between only the last one."""

@@ -81,7 +81,9 @@ def make_call_rules(engine: Engine, session_id: str, agent: Agent) -> CallRules:
     if not lineage:
         raise SessionNotFound(session_id)
     profile = _find_lineage_profile(engine, lineage)
-    session_layer = RuleLayer(f"session {session_id}", tuple(lineage[0].permission or ()))
+    # The directories of the turn belong to nobody else: neither later turns nor copies of the session have them.
+    rules = (*(lineage[0].permission or ()), *_make_directory_rules(engine.turn_settings.directories))
+    session_layer = RuleLayer(f"session {session_id}", rules)
     lists = _make_lists(engine, session_layer, agent, profile)
     ceilings = _collect_lineage_ceilings(engine, lineage)
     for ceiling in ceilings:
@@ -90,6 +92,13 @@ def make_call_rules(engine: Engine, session_id: str, agent: Agent) -> CallRules:
     # The profile `yolo` answers every question, but a child of a stricter session still asks.
     approves_questions = profile == "yolo" and all(each.profile in {None, "yolo"} for each in ceilings)
     return CallRules(lists_with_rules, approves_questions=approves_questions)
+
+
+def _make_directory_rules(directories: Sequence[str]) -> Iterator[PermissionRule]:
+    """Yield the rules that let tools use directories without asking."""
+    for directory in directories:
+        for pattern in (directory, f"{directory.rstrip('/')}/*"):
+            yield PermissionRule(permission="external_directory", pattern=pattern, action="allow")
 
 
 def list_rulesets(engine: Engine, session_id: str, agent: Agent) -> tuple[tuple[Ruleset, ...], ...]:

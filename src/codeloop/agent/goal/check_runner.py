@@ -7,6 +7,7 @@ from codeloop.agent.answer.answer_lifecycle import make_answer
 from codeloop.agent.calls.call_context import CallContext
 from codeloop.agent.engine import Engine
 from codeloop.permission.gate import Denied, Rejected
+from codeloop.permission.rules import judge_need
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.event import make_message_updated, make_part_updated
@@ -37,7 +38,7 @@ _SHELL_SUFFIX = ".checks"
 
 
 class CheckContext(CallContext):
-    """The context of a check. A command from the user runs without a question; one from the model has to be allowed.
+    """The context of a check. The user's command is not asked about, only denied; the model's has to be allowed.
 
     The check runs in a shell of its own, because the model may have set directory and variables of the session's shell.
     `is_stored`: whether the run is stored, so that clients know the call whose progress they are shown.
@@ -53,6 +54,11 @@ class CheckContext(CallContext):
     async def ask(self, *needs: Need) -> bool:
         """Return whether somebody was asked. Raises Denied, Rejected."""
         if self._is_from_user:
+            # The user wrote the command, which answers every question; what rules deny stays denied.
+            for need in needs:
+                verdict, _ = judge_need(need, self._rules.current.lists)
+                if verdict.action == "deny":
+                    raise Denied(need, verdict)
             return False
         # The question is one of the session; only its shell has another id.
         shell_session_id, self.session_id = self.session_id, self.session_id.removesuffix(_SHELL_SUFFIX)

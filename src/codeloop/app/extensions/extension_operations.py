@@ -7,16 +7,14 @@ so the same operations must not do for it what its sandbox forbids.
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import unquote, urlsplit
 
+from codeloop.app.extensions.confined_arguments import confine_arguments
 from codeloop.extend.hooks.answer_filter import Reach
 from codeloop.extend.host.hosts import RunOperation
 from codeloop.extend.host.protocol import OperationCall
 from codeloop.kit.guarded_paths import is_secret
 from codeloop.schema import operation
-from codeloop.schema.api.files import FileQuery, FoundLine, VcsFileDiff
-from codeloop.schema.api.session_inputs import FilePartInput, Prompt
-from codeloop.schema.api.session_requests import CreateSession, UpdateSession
+from codeloop.schema.api.files import FoundLine, VcsFileDiff
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import Operation
 
@@ -33,24 +31,16 @@ _ALLOWED_FOR_PROJECT_EXTENSIONS = frozenset(
     )
 )
 """The operations that an extension of a project may request, in addition to those that only read."""
-_ESCAPING_OPERATIONS = frozenset(
+_ALLOWED_FOR_OWN_EXTENSIONS = _ALLOWED_FOR_PROJECT_EXTENSIONS | frozenset(
     (
-        operation.SESSION_SHELL.id,
-        operation.SESSION_IMPORT.id,
-        operation.PTY_CREATE.id,
-        operation.PTY_UPDATE.id,
-        operation.PTY_TICKET.id,
-        operation.CONFIG_UPDATE.id,
-        operation.PROVIDER_ADD.id,
-        operation.MCP_ADD.id,
-        operation.PERMISSION_REPLY.id,
-        operation.PERMISSION_RESPOND.id,
-        operation.TUI_SUBMIT_PROMPT.id,
-        operation.TUI_EXECUTE.id,
-        operation.TUI_PUBLISH.id,
+        *("session.stopAll", "session.delete", "session.fork", "session.deleteMessage", "part.delete"),
+        *("session.command", "session.summarize", "session.revert", "session.unrevert", "session.undoFiles"),
+        *("session.share", "session.unshare", "permission.revoke", "question.reject", "auth.set", "auth.remove"),
+        *("mcp.connect", "mcp.disconnect", "mcp.complete", "tui.clearPrompt", "tui.openHelp", "tui.openSessions"),
+        *("tui.openThemes", "tui.openModels", "tui.selectSession"),
     )
 )
-"""Operations that run a program without a sandbox, answer in the user's name, or change rules."""
+"""The same for the user's own extensions: none runs a program, answers in the user's name, or changes rules."""
 _SANDBOXED_MESSAGE = (
     '{} leads out of the sandbox of extensions. To allow it: "sandbox": {{"extensions": false}} in the configuration.'
 )
@@ -63,39 +53,13 @@ async def serve_operation(carry_out: RunOperation, call: OperationCall, reach: R
         raise OperationError("NotFoundError", f"There is no operation {call.operation} for extensions.")
     if reach == "project" and row.method != "GET" and row.id not in _ALLOWED_FOR_PROJECT_EXTENSIONS:
         raise OperationError("BadRequest", f"{row.id} is not for extensions that come with a project.")
-    if reach == "own" and row.id in _ESCAPING_OPERATIONS:
+    if reach == "own" and row.method != "GET" and row.id not in _ALLOWED_FOR_OWN_EXTENSIONS:
         raise OperationError("BadRequest", _SANDBOXED_MESSAGE.format(row.id))
     arguments = row.convert_arguments(call.path, call.query, call.body)
     if reach == "all":
         return await carry_out(row, arguments)
-    escape = _find_escape(arguments, root)
-    if escape:
-        raise OperationError("BadRequest", f"{row.id}: an extension in a sandbox can't {escape}.")
-    return _drop_secrets(row, await carry_out(row, arguments))
-
-
-def _find_escape(arguments: Any, root: Path) -> str:
-    """Return the action in these arguments that would escape the sandbox, as a verb phrase; "" if there is none."""
-    match arguments:
-        case CreateSession() | UpdateSession() if any(rule.action == "allow" for rule in arguments.permission or ()):
-            return "allow anything"
-        case Prompt() if any((arguments.tools or {}).values()):
-            return "allow tools"
-        case Prompt() if any(isinstance(part, FilePartInput) and not _may_read(part, root) for part in arguments.parts):
-            return "attach that file"
-        case FileQuery() if is_secret(arguments.path) or is_secret(str((root / arguments.path).resolve())):
-            return f"read {arguments.path}, which may hold keys"
-        case _:
-            return ""
-
-
-def _may_read(part: FilePartInput, root: Path) -> bool:
-    """Return whether an extension may attach a part: a project's file without keys, or data that is no file."""
-    if not part.url.startswith("file:"):
-        return True
-    path = (root / unquote(urlsplit(part.url).path)).resolve()
-    # The name is checked too: a link `notes.txt` may lead to `.env`, and a link `.env` to another file.
-    return path.is_relative_to(root.resolve()) and not is_secret(str(path)) and not is_secret(part.url)
+    confined = await confine_arguments(row, arguments, carry_out, root)
+    return _drop_secrets(row, await carry_out(row, confined))
 
 
 def _drop_secrets(row: Operation[Any, Any], answer: Any) -> Any:

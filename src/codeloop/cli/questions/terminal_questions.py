@@ -5,7 +5,7 @@ It is imported when there is something to ask.
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from codeloop.app.settings import ProjectSettings
@@ -19,6 +19,7 @@ from codeloop.client.questions.permission_text import describe_request
 from codeloop.client.questions.quoting import CUT_MARK, MAX_FULL_ROWS, WRAP_MARK, quote_text, wrap_line
 from codeloop.client.questions.requester import Requester, find_requester
 from codeloop.client.slash.commands import is_command
+from codeloop.config.trust.state import TrustChange
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
@@ -169,10 +170,10 @@ def _format_question(question: QuestionInfo, asker: str, max_rows: int) -> str:
     return output + (VIEW_ALL_LINE if is_cut else "")
 
 
-async def ask_trust(terminal: OutputStream, settings: ProjectSettings) -> bool:
+async def ask_trust(terminal: OutputStream, settings: ProjectSettings, changes: Sequence[TrustChange]) -> bool:
     """Ask whether to trust a project whose configuration needs that, or has changed since it was trusted."""
     question = (
-        f"\n{format_trust_question(settings, colour=has_colour(sys.stderr))}"
+        f"\n{format_trust_question(settings, changes, colour=has_colour(sys.stderr))}"
         "  y  trust this directory from now on (`codeloop trust --remove` revokes it)\n"
         "  n  ignore its risky settings, and ask again next time\n"
     )

@@ -5,11 +5,12 @@ from typing import Any
 
 from codeloop.cli.output.streams import OutputStream
 
-TrustPrompt = Callable[[Any], Awaitable[bool]]
-"""Asks the user whether to trust a project, and returns the answer; its argument is a `ProjectSettings`.
+TrustPrompt = Callable[[Any, Any], Awaitable[bool]]
+"""Asks the user whether to trust a project, and returns the answer.
 
-That class is not imported: `--attach` needs none of the modules that it needs. The terminal UI gets the text of the
-question instead (`AskTrust` of `tui/settings/ui_launch.py`).
+Its arguments are a `ProjectSettings`, and the `TrustChange`s to show. The first class is not imported: `--attach` needs
+none of the modules that it needs. The terminal UI gets the text of the question instead (`AskTrust` of
+`tui/settings/ui_launch.py`).
 """
 
 
@@ -18,10 +19,10 @@ def make_trust_prompt(terminal: OutputStream | None) -> TrustPrompt | None:
     if terminal is None:
         return None
 
-    async def ask_trust(settings: Any) -> bool:
+    async def ask_trust(settings: Any, changes: Any) -> bool:
         # Most projects need not be asked about.
         from codeloop.cli.questions.terminal_questions import ask_trust as ask_at_terminal
 
-        return await ask_at_terminal(terminal, settings)
+        return await ask_at_terminal(terminal, settings, changes)
 
     return ask_trust

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.output.style import paint, paint_patch_line
-from codeloop.config.trust.changes import list_trust_changes
 from codeloop.config.trust.state import TrustChange
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 
@@ -31,12 +30,14 @@ def format_trust_changes(changes: Sequence[TrustChange], *, colour: bool) -> str
     return "\n".join(shown_lines)
 
 
-def format_trust_question(settings: ProjectSettings, *, colour: bool) -> str:
-    """Return the text above "Trust it?": what in the project needs trust or has changed, and what a yes allows."""
+def format_trust_question(settings: ProjectSettings, changes: Sequence[TrustChange], *, colour: bool) -> str:
+    """Return the text above "Trust it?": what in the project needs trust or has changed, and what a yes allows.
+
+    `changes`: of its files since it was trusted.
+    """
     root, ignored_keys = one_line(str(settings.project_root.root), 4_096), settings.loaded.ignored
     # A project that was never trusted has no older version to compare with, so its keys are named.
     reason = f"{root} has its own configuration: {one_line(', '.join(ignored_keys), 2_000)}\n"
     if settings.distrust is not None:
-        changes = list_trust_changes(settings.paths, settings.project_root.root, settings.project_root.directory)
         reason = f"{format_trust_changes(changes, colour=colour)}\n{escape_controls(settings.distrust)}.\n"
     return f"{reason}It can run programs and choose where your prompts and keys go.\n"

@@ -1,7 +1,7 @@
 """Opens a project in this process, for `run`, `mcp serve` and recorded conversations, and makes `Target`s."""
 
 from collections.abc import AsyncGenerator, Callable
-from contextlib import AbstractContextManager, asynccontextmanager, nullcontext
+from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,8 +15,8 @@ from codeloop.cli.target.process_log import apply_configured_level, open_log
 from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.client.target import Target, refuse_directory
-from codeloop.config.trust.store import trust_directory
-from codeloop.schema.errors import UsageProblem
+from codeloop.config.trust.store import read_present_contents, trust_directory
+from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.message import Session
 
 if TYPE_CHECKING:
@@ -105,8 +105,19 @@ async def ask_about_trust(startup: Startup, ask_trust: TrustPrompt) -> ProjectSe
     settings = find_settings(startup)
     if settings.trusted or not (settings.loaded.ignored or settings.distrust):
         return settings
+    root, directory = settings.project_root.root, settings.project_root.directory
+    shown, changes = None, ()
+    # What can't be compared can't be trusted either: that is said after a yes, as before.
+    with suppress(CodeloopError):
+        # What is shown is what is trusted, whatever the files are when the answer comes.
+        shown = read_present_contents(settings.paths, root.resolve(), directory)
+    if settings.distrust is not None:
+        # Imported late: most projects have not changed since they were trusted.
+        from codeloop.config.trust.changes import list_trust_changes
+
+        changes = list_trust_changes(settings.paths, root, directory, shown)
     # A yes is stored; a no is not, so it is asked again next time.
-    if not await ask_trust(settings):
+    if not await ask_trust(settings, changes):
         return settings
-    trust_directory(settings.paths, settings.project_root.root, settings.project_root.directory)
+    trust_directory(settings.paths, root, directory, shown)
     return find_settings(startup)

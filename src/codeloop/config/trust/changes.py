@@ -11,14 +11,18 @@ from codeloop.kit.text.diff import make_unified_diff
 from codeloop.schema.errors import CodeloopError
 
 
-def list_trust_changes(paths: Paths, root: Path, directory: Path) -> tuple[TrustChange, ...]:
+def list_trust_changes(
+    paths: Paths, root: Path, directory: Path, contents: ProjectContents | None = None
+) -> tuple[TrustChange, ...]:
     """Return the changed files of a project since it was trusted, with patches; none if that is not known.
 
-    Blocks while it reads the files. Raises CodeloopError if there are too many to compare.
+    `contents`: its present ones, if they are read already. Blocks while it reads the files. Raises CodeloopError if
+    there are too many to compare.
     """
     record = find_trust_record(paths, root)
     try:
-        contents = read_contents(paths, root, directory) if record is not None else ProjectContents()
+        if contents is None:
+            contents = read_contents(paths, root, directory) if record is not None else ProjectContents()
     except TooManyFiles as error:
         raise CodeloopError(f"{error} is more than can be compared with what was trusted.") from error
     if record is None or record.files is None:

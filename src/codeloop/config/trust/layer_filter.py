@@ -5,7 +5,7 @@ from collections.abc import Callable
 from pathlib import PurePosixPath
 from typing import Any
 
-from codeloop.config.normalise import NormalisedValues
+from codeloop.config.forms.normalise import NormalisedValues
 from codeloop.config.sources import format_keys
 from codeloop.kit.jsonc import KeyPath, is_list, is_object
 from codeloop.schema.errors import CodeloopError
@@ -66,10 +66,28 @@ def _filter_agent(values: NormalisedValues, name: str, agent: JSON, base: JSON, 
         elif key == "steps" and _is_count(value) and value <= _read_count(base, "agent", name, "steps", default=value):
             narrow["steps"] = value
         # A `mode` without a path in the file is no setting: `normalise_layer` adds it to agents of the old key `mode`.
+        elif key == "disable" and value is True:
+            narrow["disable"] = True
         elif key != "mode" or keys in values.source_keys:
             ignored_names.append(format_keys(values.find_source_keys(keys)))
     if narrow:
         values.values.setdefault("agent", {})[name] = narrow
+
+
+def restrict_by_rules(values: NormalisedValues) -> None:
+    """Make the rules of a layer restrictions, too: of its own rules only those that allow something stay.
+
+    As rules, those that ask would come after the user's and lift a denial.
+    """
+    sections: list[tuple[JSON, KeyPath]] = [(values.values, ())]
+    sections += [(agent, ("agent", name)) for name, agent in values.values.get("agent", {}).items()]
+    for section, keys in sections:
+        rules: list[JSON] = section.get("permission", [])
+        if rules:
+            section["restrictions"] = rules
+            section["permission"] = [rule for rule in rules if rule["action"] == "allow"]
+            for index in range(len(rules)):
+                values.source_keys[*keys, "restrictions", index] = (*keys, "permission", index)
 
 
 def _keep_as_restrictions(
@@ -128,6 +146,34 @@ def _filter_disabled(value: Any, base: JSON) -> Any:
     disabled = base.get("disabled_providers")
     present = disabled if is_list(disabled) else []
     return [*present, *(each for each in value if isinstance(each, str) and each not in present)]
+
+
+def _filter_enabled(value: Any, base: JSON) -> Any:
+    """Keep a shorter list of the providers that may be used."""
+    present = base.get("enabled_providers")
+    if not is_list(value):
+        return None
+    return [each for each in value if isinstance(each, str) and (not is_list(present) or each in present)]
+
+
+def _filter_providers(value: Any, base: JSON) -> Any:
+    """Keep the models that are left out (`blacklist`) of providers that the user has."""
+    result: JSON = {}
+    for name, entry in value.items() if is_object(value) else ():
+        models = entry.get("blacklist") if is_object(entry) else None
+        if is_list(models):
+            present = base.get("provider", {}).get(name, {}).get("blacklist", [])
+            added = (each for each in models if isinstance(each, str) and each not in present)
+            result[name] = {"blacklist": [*present, *added]}
+    return result or None
+
+
+def _filter_servers(value: Any, base: JSON) -> Any:
+    """Keep which of the user's servers are switched off."""
+    present = base.get("mcp", {})
+    entries = value.items() if is_object(value) else ()
+    off = [name for name, entry in entries if is_object(entry) and entry.get("enabled") is False and name in present]
+    return {name: {"enabled": False} for name in off} or None
 
 
 def _filter_share(value: Any, base: JSON) -> Any:
@@ -198,6 +244,11 @@ _FILTERS: dict[str, Callable[[Any, JSON], Any]] = {
     "model": _make_model_filter("model"),
     "small_model": _make_model_filter("small_model"),
     "disabled_providers": _filter_disabled,
+    "enabled_providers": _filter_enabled,
+    "provider": _filter_providers,
+    "mcp": _filter_servers,
+    "formatter": lambda value, _base: False if value is False else None,
+    "lsp": lambda value, _base: False if value is False else None,
     "profile": _filter_profile,
     "share": _filter_share,
     "tool_output": _filter_output,

@@ -66,14 +66,21 @@ def find_trust_record(paths: Paths, root: Path) -> TrustedDirectory | None:
         return None
 
 
-def trust_directory(paths: Paths, root: Path, directory: Path | None = None) -> None:
+def trust_directory(
+    paths: Paths, root: Path, directory: Path | None = None, shown: ProjectContents | None = None
+) -> None:
     """Trust a work tree with the present contents of its files.
 
     `directory`: the folder in it from which configuration is read; the records of other folders stay as they are.
-    Raises CodeloopError when the trust can't be stored, or there are too many files.
+    `shown`: what the user was shown, which alone is trusted. Raises CodeloopError when the trust can't be stored, there
+    are too many files, or they have changed since they were shown.
     """
     top = _resolve_root(root)
-    contents = _read_contents(paths, top, directory)
+    contents = read_present_contents(paths, top, directory)
+    if shown is not None and shown.compute_digests() != contents.compute_digests():
+        raise CodeloopError(
+            f"The files of {top} changed while you were asked, so nothing was trusted. Look at them: codeloop trust"
+        )
     with _edit_directories(paths) as directories:
         old = directories.get(str(top))
         other_files = {
@@ -92,7 +99,7 @@ def adopt_contents(paths: Paths, root: Path, directory: Path) -> None:
     Raises as `trust_directory` does.
     """
     path = _resolve_root(root)
-    contents = _read_contents(paths, path, directory)
+    contents = read_present_contents(paths, path, directory)
     with _edit_directories(paths) as directories:
         old = directories.get(str(path))
         if old is not None and old.files is None:
@@ -107,7 +114,7 @@ def trust_changed_file(paths: Paths, root: Path, directory: Path, file: Path) ->
     CodeloopError.
     """
     top = _resolve_root(root)
-    contents = _read_contents(paths, top, directory)
+    contents = read_present_contents(paths, top, directory)
     key = encode_path(top, file)
     digests = contents.compute_digests()
     try:
@@ -123,7 +130,8 @@ def trust_changed_file(paths: Paths, root: Path, directory: Path, file: Path) ->
         ) from error
 
 
-def _read_contents(paths: Paths, root: Path, directory: Path | None) -> ProjectContents:
+def read_present_contents(paths: Paths, root: Path, directory: Path | None) -> ProjectContents:
+    """Return the contents of a work tree that trust would be for. Raises CodeloopError if there are too many files."""
     try:
         return read_contents(paths, root, root if directory is None else directory)
     except TooManyFiles as error:

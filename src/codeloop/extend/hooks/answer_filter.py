@@ -1,4 +1,4 @@
-"""Filters the answers of sandboxed extensions' hooks, so that they can't lead out of the sandbox. Pure."""
+"""Filters the answers of hooks: only those that may say yes can permit more; none leads out of its sandbox. Pure."""
 
 from pathlib import PurePath
 from typing import Literal
@@ -10,7 +10,37 @@ Reach = Literal["project", "own", "all"]
 """An extension's confinement: the commands' sandbox (a project's), its own (a user's), or none."""
 # Configuration keys that can run programs without a sandbox, or without a question.
 _ESCAPING_KEYS = frozenset(("sandbox", "profile", "hooks", "server", "apiKeyHelper"))
-_RULE_KEYS = frozenset(("permission", "tools"))
+_RULE_KEYS = frozenset(("permission", "tools", "permissions", "policies"))
+_STRICTNESS = {"allow": 0, None: 1, "ask": 2, "deny": 3}
+"""How strict the values of `status` and `permission` are; None: the rules decide."""
+_DECISIONS = {"permission.ask": "status", "tool.execute.before": "permission"}
+"""By hook: the value of its output that decides about a call."""
+_PROMPT_SETTINGS = ("agent", "tools")
+"""The values of a prompt that decide by which rules it is answered."""
+
+
+def keep_restrictions(name: str, output: JSON, answer: JSON) -> JSON:
+    """Return the answer of a handler that may only restrict. `output`: what it was called with.
+
+    Its `allow` counts as no decision, it lifts no earlier one, and it chooses neither the agent nor the tools of a
+    prompt: what it loads may be files of the project, which the model edits.
+    """
+    if (key := _DECISIONS.get(name)) is not None:
+        before, after = output.get(key), answer.get(key)
+        if after == "allow" and answer.get("args") != output.get("args"):
+            # An earlier handler allowed other arguments.
+            return _restore(answer, {}, key)
+        return answer if _STRICTNESS.get(after, 0) >= _STRICTNESS.get(before, 0) else _restore(answer, output, key)
+    if name == "chat.message" and is_object(before := output.get("message")):
+        after = answer.get("message")
+        return {**answer, "message": _restore(after, before, *_PROMPT_SETTINGS)} if is_object(after) else answer
+    return answer
+
+
+def _restore(values: JSON, before: JSON, *keys: str) -> JSON:
+    """Return `values` in which these keys are as in `before`."""
+    others = {key: value for key, value in values.items() if key not in keys}
+    return others | {key: before[key] for key in keys if key in before}
 
 
 def filter_answer(reach: Reach, name: str, payload: JSON, output: JSON, answer: JSON) -> JSON:
@@ -18,10 +48,6 @@ def filter_answer(reach: Reach, name: str, payload: JSON, output: JSON, answer: 
     if reach == "all":
         return answer
     match name:
-        case "permission.ask" if answer.get("status") == "allow":
-            # A project's allows nothing, since what it loads may have been changed by a command.
-            may_allow = reach == "own" and payload.get("permission") != "sandbox"
-            return answer if may_allow else {**answer, "status": output.get("status")}
         # These variables are for programs outside the sandbox, where one such as LD_PRELOAD would run code.
         case "shell.env" if reach == "project" and ("sessionID" not in payload or payload.get("outside")):
             return output
@@ -70,5 +96,10 @@ def _tighten(value: object, before: object) -> object:
         return {name: each for name, each in rules.items() if each is not None}
     if is_list(value):
         old_items = before if is_list(before) else []
-        return [each for each in value if each in old_items or not (is_object(each) and each.get("action") == "allow")]
+        return [each for each in value if each in old_items or not _allows(each)]
     return before if value in ("allow", True) else value
+
+
+def _allows(rule: object) -> bool:
+    """Return whether an item of a list of rules, in our form or that of OpenCode 2, allows something."""
+    return is_object(rule) and "allow" in (rule.get("action"), rule.get("effect"))

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 import msgspec
 
+from codeloop.extend.hooks.answer_filter import keep_restrictions
 from codeloop.extend.hooks.output_types import check_output
 from codeloop.extend.hooks.timings import HookTimings, Outcome
 from codeloop.schema.bounds.extension import HOOK_ANSWER_TIME, HOOK_ANSWERS
@@ -15,8 +16,15 @@ from codeloop.schema.wire import JSON
 
 REFUSAL_HOOKS = frozenset(("tool.execute.before", "command.execute.before", "permission.ask", "chat.message"))
 """Hooks in which an exception raised by the extension's own code counts as a refusal."""
-# Failures are remembered, so that each is reported once; beyond this number the oldest is forgotten.
-_MAX_REPORTED_FAILURES = 1_000
+# What was reported is remembered, so that each is reported once; beyond this number the oldest is forgotten.
+_MAX_REPORTED = 1_000
+_WITHHELD = {
+    "permission.ask": "its `allow` does not count, you are asked: what loads files of the project can only restrict.",
+    "tool.execute.before": "its `allow` does not count, your rules decide: what loads files of the project can only "
+    "restrict.",
+    "chat.message": "the agent and the tools of a prompt are not its choice, they stay as they were.",
+}
+"""By hook: the message to the user when a handler that may only restrict would have permitted more."""
 
 
 class HookFailed(Exception):
@@ -60,6 +68,11 @@ class HookHandler(Protocol):
         ...
 
     @property
+    def may_allow(self) -> bool:
+        """Whether it may permit what would be asked; otherwise it can only restrict (see `keep_restrictions`)."""
+        ...
+
+    @property
     def seconds(self) -> float | None:
         """Its deadline; None: that of all hooks."""
         ...
@@ -92,7 +105,7 @@ class Hooks:
         """The number of times that a handler was skipped after a failure."""
         self.timings: HookTimings | None = None
         """Counts the calls of handlers, if set."""
-        self._reported_failures: dict[tuple[str, str, str, str], None] = {}
+        self._reported: dict[tuple[str, ...], None] = {}
         self.set_handlers(handlers)
 
     def set_handlers(self, handlers: Iterable[HookHandler]) -> None:
@@ -139,6 +152,8 @@ class Hooks:
             # Through JSON, so that a handler in this process can't pass on other objects than a program could.
             full_answer: JSON = msgspec.json.decode(msgspec.json.encode({**output, **answer}))
             full_answer = check_output(name, full_answer)
+            if not handler.may_allow:
+                full_answer = self._keep_restrictions(handler, name, output, full_answer)
             outcome = "answered"
         except HookRefused:
             outcome = "answered"
@@ -155,6 +170,13 @@ class Hooks:
             if self.timings is not None and outcome is not None:
                 self.timings.record(handler.label, name, (time.monotonic() - began) * 1000, outcome)
         return full_answer
+
+    def _keep_restrictions(self, handler: HookHandler, name: str, output: JSON, answer: JSON) -> JSON:
+        """Return an answer without what would permit more, and report once that this does not count."""
+        kept = keep_restrictions(name, output, answer)
+        if kept != answer:
+            self._tell_once((handler.label, name), f"{handler.label}: {_WITHHELD[name]}")
+        return kept
 
     async def _call_handler(self, handler: HookHandler, name: str, payload: JSON, output: JSON) -> JSON:
         """Return a handler's answer. It works on copies, so that late or partial changes have no effect."""
@@ -190,11 +212,15 @@ class Hooks:
             raise HookRefused(f"{handler.label} decides about {name}, and could not: {cause}. So this was not done.")
         self.failures += 1
         key = (str(payload.get("sessionID", "")), handler.label, name, cause)
-        if key not in self._reported_failures:
-            self._reported_failures[key] = None
-            if len(self._reported_failures) > _MAX_REPORTED_FAILURES:
-                del self._reported_failures[next(iter(self._reported_failures))]
-            self._tell(f"{handler.label} failed at {name} and was passed over: {cause}.")
+        self._tell_once(key, f"{handler.label} failed at {name} and was passed over: {cause}.")
+
+    def _tell_once(self, key: tuple[str, ...], text: str) -> None:
+        """Show a text to the user, unless one with this key was shown."""
+        if key not in self._reported:
+            self._reported[key] = None
+            if len(self._reported) > _MAX_REPORTED:
+                del self._reported[next(iter(self._reported))]
+            self._tell(text)
 
 
 def _copy(value: JSON) -> JSON:

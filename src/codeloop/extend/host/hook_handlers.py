@@ -29,6 +29,8 @@ class ExtensionHandler:
         self.names = names
         self.policy = policy
         self.is_project = extension.is_project
+        # A user who switches the sandbox of extensions off lets theirs do what the user may; a project's never is.
+        self.may_allow = reach == "all" and not extension.is_project
         self.seconds: float | None = None
         self._extension = extension
         self._send = send
@@ -54,6 +56,7 @@ class ClosedHandler:
         self.names = names
         self.policy = names
         self.is_project = extension.is_project
+        self.may_allow = False
         self.seconds: float | None = None
         self._reason = reason
 

@@ -9,43 +9,15 @@ from typing import Any
 
 from msgspec import Struct
 
+from codeloop.config.forms.claude_rules import convert_pattern, list_permissions, list_tool_names, split_rule
 from codeloop.extend.homes import is_valid_name
-from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.jsonc import is_list
 from codeloop.kit.text.frontmatter import Frontmatter, FrontmatterError, split_frontmatter
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.wire import JSON
 
-# The names of Claude Code's tools -> the permissions that they correspond to.
-_TOOL_PERMISSIONS: dict[str, tuple[str, ...]] = {
-    "Read": ("read", "lsp"),
-    "Write": ("edit",),
-    "Edit": ("edit",),
-    "MultiEdit": ("edit",),
-    "NotebookEdit": ("edit",),
-    "NotebookRead": ("read",),
-    "Bash": ("bash", "bash_output", "bash_kill"),
-    "BashOutput": ("bash_output",),
-    "KillShell": ("bash_kill",),
-    "KillBash": ("bash_kill",),
-    "Grep": ("grep",),
-    "Glob": ("glob",),
-    "LS": ("list",),
-    "WebFetch": ("webfetch",),
-    "WebSearch": ("websearch",),
-    "Task": ("task",),
-    "Agent": ("task",),
-    "TodoWrite": ("todowrite",),
-    "TodoRead": ("todoread",),
-    "AskUserQuestion": ("question",),
-    "Skill": ("skill",),
-    "LSP": ("lsp",),
-}
 # Matches `key: value`.
 _HEAD_LINE = re.compile(r"^([A-Za-z][\w-]*):[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
-# Finds `Read` and `Bash(git log:*)` in `Read, Bash(git log:*)`.
-_TOOL_LIST_ITEM = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
-# Splits `Bash(git log:*)` into the tool and the pattern.
-_TOOL_RULE = re.compile(r"([^(]+)(?:\((.*)\))?")
 _INHERITED_VALUES = frozenset(("", "inherit", "default"))
 _MAX_DESCRIPTION_CHARS = 200
 
@@ -75,6 +47,9 @@ def read_agent(stem: str, text: str) -> ClaudePage:
         if isinstance(head.get(key), int) and head[key] > 0:
             values["steps"] = head[key]
     values |= _merge_tools(head.get("tools"), head.get("disallowedTools"))
+    if head.get("permissionMode") == "plan":
+        # It only plans there; of commands it keeps those that it lists.
+        values["permission"] = {"bash": "deny", **values.get("permission", {}), "edit": "deny"}
     if body := page.body.strip():
         values["prompt"] = body
     name = raw_name if isinstance(raw_name, str) and is_valid_name(raw_name) else stem
@@ -124,52 +99,23 @@ def _merge_tools(tools: Any, denied_tools: Any) -> JSON:
     """Convert `tools` and `disallowedTools` to the keys `only` and `permission` of an agent."""
     rules: dict[str, Any] = {}
     values: JSON = {}
-    names = _list_tool_names(tools)
+    names = list_tool_names(tools)
     if names and "*" not in names:
         only: dict[str, None] = {}
-        for name, pattern in map(_split_rule, names):
-            permissions = _list_permissions(name)
+        for name, pattern in map(split_rule, names):
+            permissions = list_permissions(name)
             only |= dict.fromkeys(permissions)
             if pattern and permissions:
                 # `Bash(git:*)` allows only what it names, so everything else of that tool is denied first; a plain
                 # `Bash` beside it allows all.
                 tool_rules = rules.setdefault(permissions[0], {} if name in names else {"*": "deny"})
-                tool_rules[_convert_pattern(pattern)] = "allow"
+                tool_rules[convert_pattern(pattern)] = "allow"
         values["only"] = list(only)
     # An empty list means no tools; a missing key means all tools.
     elif is_list(tools):
         values["only"] = []
-    for name, pattern in map(_split_rule, _list_tool_names(denied_tools)):
-        for permission in _list_permissions(name):
+    for name, pattern in map(split_rule, list_tool_names(denied_tools)):
+        for permission in list_permissions(name):
             tool_rules = rules.setdefault(permission, {})
-            tool_rules[_convert_pattern(pattern) if pattern else "*"] = "deny"
+            tool_rules[convert_pattern(pattern) if pattern else "*"] = "deny"
     return {**values, "permission": rules} if rules else values
-
-
-def _list_tool_names(value: Any) -> list[str]:
-    """Return the tools of a list, of a text such as `Read, Bash(git:*)`, or of an object that turns them on and off."""
-    if is_list(value):
-        return [each.strip() for each in value if isinstance(each, str) and each.strip()]
-    if is_object(value):
-        return [str(name) for name, is_on in value.items() if is_on is not False]
-    return _TOOL_LIST_ITEM.findall(value) if isinstance(value, str) else []
-
-
-def _split_rule(rule: str) -> tuple[str, str]:
-    """Split `Bash(git:*)` into the tool and the pattern, which is "" for a plain `Bash`."""
-    match = _TOOL_RULE.fullmatch(rule)
-    return (match[1].strip(), (match[2] or "").strip()) if match else (rule, "")
-
-
-def _list_permissions(name: str) -> tuple[str, ...]:
-    """Return the permissions that a tool needs here; none: there is no such tool."""
-    if name.startswith("mcp__"):
-        server, _, tool = name.removeprefix("mcp__").partition("__")
-        return (f"{server}_{tool or '*'}", "mcp")
-    return _TOOL_PERMISSIONS.get(name, ())
-
-
-def _convert_pattern(pattern: str) -> str:
-    """Return a pattern of Claude Code's in our form: `git:*` is `git *`, `//etc/x` a path from the root."""
-    converted = re.sub(r":\*$", " *", pattern).removeprefix("domain:")
-    return converted[1:] if converted.startswith("//") else converted

@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from codeloop.config.files import read_text
-from codeloop.config.normalise import normalise_layer
+from codeloop.config.forms.normalise import normalise_layer
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.sources import ExtraLayers, Layer, format_keys
 from codeloop.extend.homes import Home, find_page_files, is_valid_name

@@ -69,6 +69,8 @@ class RunLimits(Wire):
     """False: don't compact automatically, but stop when the context is full."""
     attended: bool = True
     """False: nobody can answer, so the model does not get the tool that asks questions."""
+    directories: list[str] = []
+    """Absolute paths of further directories that tools may use in this turn without a question, like the project."""
 
 
 class Goal(Wire):

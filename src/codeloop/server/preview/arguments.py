@@ -25,9 +25,21 @@ class ListPreviewSessions(Wire):
     cursor: str | None = None
 
 
-class CreatePreviewSession(Wire):
-    """Preview: makes a session. Its id is always the server's choice."""
+class PreviewRule(Wire):
+    """A permission rule: an action such as `shell`, the resources that it is about, and its effect."""
 
+    action: str
+    effect: Literal["allow", "ask", "deny"]
+    resource: str = "*"
+
+
+class CreatePreviewSession(Wire):
+    """Preview: makes a session, whose rules are `permissions`. Its id is always the server's choice."""
+
+    parent_id: str | None = None
+    title: str | None = None
+    metadata: JSON | None = None
+    permissions: list[PreviewRule] | None = None
     agent: str | None = None
     model: SessionModel | None = None
     location: PreviewLocation | None = None

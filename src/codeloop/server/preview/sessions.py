@@ -35,6 +35,7 @@ from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.message import ModelRef
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import CompactionPart
+from codeloop.schema.permission import PERMISSIONS_OF_VERSION_TWO, PermissionRule
 from codeloop.schema.wire import JSON, replace
 from codeloop.server.preview import arguments as takes
 from codeloop.server.preview.request import (
@@ -92,8 +93,23 @@ async def create_session(preview: PreviewRequest, args: takes.CreatePreviewSessi
     """Create a session in the given location."""
     if args.location is not None:
         preview = PreviewRequest(preview.app, preview.app.resolve_directory(args.location.directory))
-    session = await preview.call(operation.SESSION_CREATE, CreateSession(agent=args.agent, model=args.model))
-    return translate_session(session)
+    rules = [
+        PermissionRule(
+            permission=PERMISSIONS_OF_VERSION_TWO.get(rule.action, rule.action),
+            pattern=rule.resource,
+            action=rule.effect,
+        )
+        for rule in args.permissions or ()
+    ]
+    created = CreateSession(
+        parent_id=args.parent_id,
+        title=args.title,
+        agent=args.agent,
+        model=args.model,
+        metadata=args.metadata,
+        permission=rules or None,
+    )
+    return translate_session(await preview.call(operation.SESSION_CREATE, created))
 
 
 @answers("v2.session.active")

@@ -21,7 +21,8 @@ _TOP_MARKERS = (".git", "package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.t
 class ProgramProfile(Struct, frozen=True):
     """The permissions of one program: those of a sandboxed command, except that it may only read the project.
 
-    `data_folder`: a writable folder of its own; `writable`, `readable`: further absolute paths.
+    `data_folder`: a writable folder of its own; `writable`, `readable`: further absolute paths. `hides_project`: it
+    may not even read the project.
     """
 
     data_folder: Path
@@ -29,6 +30,7 @@ class ProgramProfile(Struct, frozen=True):
     readable: tuple[Path, ...] = ()
     network: Literal["off", "on", "hosts"] = "off"
     hosts: tuple[str, ...] = ()
+    hides_project: bool = False
 
 
 def widen_profile(profile: ProgramProfile, entry: bool | ProgramSandboxConfig, root: Path) -> ProgramProfile | None:
@@ -71,6 +73,7 @@ class ProfilePolicyMaker:
         self._readable_folders = tuple(
             path for path in readable_paths if not Path(os.path.realpath(policy_input.home)).is_relative_to(path)
         )
+        self._hides_project = profile.hides_project
         self._policy_maker = PolicyMaker(replace(policy_input, scratch=data_folder), settings)
 
     def _leads_out(self, path: Path) -> bool:
@@ -87,11 +90,16 @@ class ProfilePolicyMaker:
         ]
         # The project's folders and its git directories elsewhere are read-only, unless the profile makes them writable.
         paths = [path for path in base.writable if is_below_any(path, self._writable)]
+        project_paths = [path for path in base.writable if path not in paths]
+        if self._hides_project:
+            # What lies in them is covered with them.
+            hidden = [*(path for path in hidden if not is_below_any(path, project_paths)), *project_paths]
+            project_paths = []
         return replace(
             base,
             # The first writable path takes the place of the project's root.
             writable=tuple(dict.fromkeys((self._writable[0], *paths))),
-            visible=tuple(dict.fromkeys((*base.visible, *(path for path in base.writable if path not in paths)))),
+            visible=tuple(dict.fromkeys((*base.visible, *project_paths))),
             hidden=tuple(hidden),
             protected=tuple(path for path in base.protected if is_below_any(path, paths)),
             foreign_files=tuple(path for path in base.foreign_files if is_below_any(path, paths)),

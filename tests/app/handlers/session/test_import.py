@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codeloop.agent.calls.call_rules import make_call_rules, read_ceilings
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
+from codeloop.permission.rules import judge_need
 from codeloop.schema.api.session_reports import StatsQuery
 from codeloop.schema.api.session_requests import ImportedSession, ImportSession, ListMessages, ListSessions, SessionId
 from codeloop.schema.errors import OperationError, UnknownError
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.operation import SESSION_GET, SESSION_IMPORT, SESSION_LIST, SESSION_MESSAGES, SESSION_STATS
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted
+from codeloop.schema.permission import Need
 from tests.support.examples import SHARED_FIXTURE_CHECKS, scale_examples
 from tests.support.scripted_project import (
     LOCAL_CLIENT_ONLY,
@@ -29,6 +32,7 @@ from tests.support.scripted_project import (
 
 __all__ = ["both_clients"]
 
+PATHS = ("secret.txt", "a.txt")
 DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=5, output=2))
 SES, USR, ANS = ("ses_1f88ee7d6002abcdefghijklmn", "msg_1f88ee7d6001abcdefghijklmn", "msg_1f88ee7d6003abcdefghijklmn")
 ZERO = {"input": 3, "output": 4, "reasoning": 0, "cache": {"read": 0, "write": 0}}
@@ -164,8 +168,22 @@ async def test_the_references_export_is_read(tmp_path: Path) -> None:
 async def test_a_file_can_not_bring_permissions_along(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as it:
         done = await bring(it, document())
-        assert [rule.action for rule in done.session.permission or ()] == ["deny"]
+        assert done.session.permission is None
+        (ceiling,) = read_ceilings(done.session)
+        assert [rule.action for rule in ceiling.permission] == ["deny"]
         assert any("allow" in note for note in done.notes)
+
+
+async def test_a_question_of_a_file_lifts_no_denial_of_the_users(tmp_path: Path) -> None:
+    async with open_scripted_project(tmp_path, [], permission={"read": {"secret*": "deny"}}) as it:
+        given = document()
+        given["info"]["permission"] = [{"permission": "*", "pattern": "*", "action": "ask"}]
+        given["info"]["metadata"] = {"profile": "yolo", "goal": {"checks": ["id"]}}
+        session = (await bring(it, given)).session
+        rules = make_call_rules(it.project.engine, session.id, it.project.engine.get_agent("build"))
+        found = {path: judge_need(Need(permission="read", patterns=(path,)), rules.lists)[0].action for path in PATHS}
+        assert found == {"secret.txt": "deny", "a.txt": "ask"}
+        assert not rules.approves_questions
 
 
 def broken(change: Any) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from codeloop.app.project import Project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.config.config_text import NotEditable, edit_text, find_changed_settings
 from codeloop.config.files import describe_os_error
+from codeloop.config.forms.normalise import normalise_layer
 from codeloop.config.known_keys import find_unknown_keys
-from codeloop.config.normalise import normalise_layer
 from codeloop.config.redact import redact_config, redact_full_config
 from codeloop.config.sources import PROJECT_FILES, Layer, format_keys
 from codeloop.config.trust.layer_filter import filter_layer

@@ -9,6 +9,7 @@ from typing import Any, get_args
 import msgspec
 
 from codeloop import __version__
+from codeloop.agent.calls.call_rules import Ceiling, read_ceilings, set_ceilings
 from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.session_copies import (
     choose_copy_time,
@@ -80,9 +81,13 @@ def _read_session(project: Project, info: Any, notes: list[str]) -> Session:
     defaults = {"slug": make_slug(), "version": __version__, "directory": ""}
     session: Session = _convert({**defaults, **fields, "projectID": project_root.project_id}, Session, "$.info")
     _check_times((session.time.created, session.time.updated), "$.info.time")
-    if session.permission and any(rule.action == "allow" for rule in session.permission):
-        notes.append("Rules of the session that allow something were left out.")
-        session = replace(session, permission=[rule for rule in session.permission if rule.action != "allow"])
+    if session.permission:
+        if any(rule.action == "allow" for rule in session.permission):
+            notes.append("Rules of the session that allow something were left out.")
+        rules = tuple(rule for rule in session.permission if rule.action != "allow")
+        # Below a ceiling they restrict; as rules of the session a question would lift a denial of the user's.
+        ceilings = (*read_ceilings(session), *([Ceiling(permission=rules)] if rules else ()))
+        session = replace(session, permission=None, metadata=set_ceilings(session.metadata, ceilings))
     if PROFILE_KEY in (session.metadata or {}):
         notes.append("The profile of the session was left out.")
         session = replace(session, metadata=_drop_key(session.metadata, PROFILE_KEY))

@@ -30,7 +30,9 @@ async def make_notes_part(project: Project, session_id: str, part_inputs: Iterab
     new_notes = [note for note in notes if sent_marks.get(note.name) != note.mark][: MEMORY_NOTES_PER_PROMPT.value]
     if not new_notes:
         return None
-    offered_notes = format_notes(new_notes, await describe_stale_notes(project, new_notes), used_bytes)
+    is_trusted = project.settings.trusted
+    stale = await describe_stale_notes(project, new_notes) if is_trusted else {}
+    offered_notes = format_notes(new_notes, stale, used_bytes, is_trusted=is_trusted)
     if offered_notes is None:
         return None
     return TextPartInput(text=offered_notes.text, synthetic=True, metadata={MEMORY_KEY: offered_notes.marks})

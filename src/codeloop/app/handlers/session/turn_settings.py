@@ -37,6 +37,7 @@ def make_turn_settings(limits: RunLimits | None, message: UserMessage, project: 
         can_compact=compaction.auto and limits.compact,
         fallback_models=_list_usable_models(project, agent.fallback or ()),
         is_attended=limits.attended,
+        directories=tuple(limits.directories),
         wants_hour_cache=_wants_hour_cache(project, session.id, info),
     )
 

@@ -45,7 +45,11 @@ def trust(directory: Path | None, *, remove: bool, is_list: bool, show: bool) ->
 
 
 def _trust_project(paths: Paths, project_root: ProjectRoot, *, only_show: bool) -> None:
-    changes = list_trust_changes(paths, project_root.root, project_root.directory)
+    root, directory = project_root.root, project_root.directory
+    is_asked = not only_show and can_ask_user()
+    # What is shown is what is trusted, whatever the files are when the answer comes.
+    shown = store.read_present_contents(paths, root.resolve(), directory) if is_asked else None
+    changes = list_trust_changes(paths, root, directory, shown)
     if changes:
         click.echo(format_trust_changes(changes, colour=has_colour(sys.stdout)))
     elif only_show:
@@ -55,9 +59,9 @@ def _trust_project(paths: Paths, project_root: ProjectRoot, *, only_show: bool) 
     if only_show:
         return
     # Without a user to ask, the call of the command counts as the yes.
-    if changes and can_ask_user() and not click.confirm("Trust it as it is now?", default=False):
+    if changes and is_asked and not click.confirm("Trust it as it is now?", default=False):
         raise CodeloopError("Nothing was changed: its configuration can only tighten yours.")
-    store.trust_directory(paths, project_root.root, project_root.directory)
+    store.trust_directory(paths, root, directory, shown)
     click.echo(f"Trusted: {project_root.root}")
 
 

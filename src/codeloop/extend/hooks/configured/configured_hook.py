@@ -48,6 +48,7 @@ class ConfiguredHook:
         self.names = frozenset((EVENT_HOOKS[row.event],))
         self.policy = self.names if row.policy else frozenset[str]()
         self.is_project = row.is_project
+        self.may_allow = row.may_allow and not row.is_project
         self.seconds: float | None = DEFAULT_TIMEOUT_SECONDS[row.type] if row.timeout is None else row.timeout
 
     async def call(self, _name: str, payload: JSON, output: JSON) -> JSON:

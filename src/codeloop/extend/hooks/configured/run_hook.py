@@ -101,7 +101,10 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
     workspace = scope.workspace
     readable = tuple(Path(each).resolve() for each in (payload["transcript_path"], row.plugin_root) if each)
     sandbox = workspace.sandbox.extensions if row.sandbox is None else row.sandbox
-    may_share = row.is_project or (row.sandbox is None and sandbox is True)
+    if row.may_allow:
+        # Whatever is set for all extensions: such a hook has a sandbox of its own, in which the project is hidden.
+        sandbox = True
+    may_share = row.is_project or (row.sandbox is None and sandbox is True and not row.may_allow)
     shares_command_sandbox = may_share and not isinstance(sandbox, ProgramSandboxConfig) and sandbox is not False
     has_own_sandbox = not shares_command_sandbox and sandbox is not False
     profile = _make_profile(row, sandbox, scope, readable) if has_own_sandbox else None
@@ -123,12 +126,16 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error
     if len(result.output) > max_bytes:
         raise HookFailed(f"it printed more than {max_bytes:,} bytes")
-    return decide_by_output(result.code, result.output, result.stderr, is_context=row.event in _CONTEXT_EVENTS)
+    decision = decide_by_output(result.code, result.output, result.stderr, is_context=row.event in _CONTEXT_EVENTS)
+    is_allowed_unseen = row.may_allow and decision.permission == "allow"
+    if is_allowed_unseen and not workspace.program_sandboxes.is_sandboxed(entry=True):
+        raise HookFailed("its `allow` does not count, since no sandbox hides the project from it")
+    return decision
 
 
 def _choose_folder(row: HookConfig, scope: HookScope) -> Path:
     """Return the directory of a command: for a user's hook not an untrusted project, whose files could affect it."""
-    if row.is_project or scope.is_trusted:
+    if not row.may_allow and (row.is_project or scope.is_trusted):
         return scope.workspace.directory
     # Interpreters and package runners load code and settings from the folder that they start in.
     create_private_folder(scope.own_folder)
@@ -148,7 +155,7 @@ def _make_environment(row: HookConfig, scope: HookScope, *, is_sandboxed: bool) 
         return {**make_safe_environment(variables), **project_variables}
     named_variables = {name: variables[name] for name in row.allowed_env_vars if name in variables}
     # Programs of an untrusted project must not be found on the PATH.
-    hidden_folders = () if scope.is_trusted else (workspace.root, workspace.directory)
+    hidden_folders = () if scope.is_trusted and not row.may_allow else (workspace.root, workspace.directory)
     return make_tool_environment(variables, {**named_variables, **project_variables}, hidden_folders)
 
 
@@ -162,7 +169,9 @@ def _make_profile(
     home = scope.workspace.environment.get("HOME") or "/nonexistent"
     line = _HOME_REFERENCE.sub(home, " ".join((row.command, *(row.args or ()))))
     code_folders = find_code_folders(_WORD.findall(line), Path(home))
-    profile = ProgramProfile(scope.own_folder, readable=(*code_folders, *readable), network="on")
+    profile = ProgramProfile(
+        scope.own_folder, readable=(*code_folders, *readable), network="on", hides_project=row.may_allow
+    )
     return widen_profile(profile, True if sandbox is None else sandbox, scope.workspace.root)
 
 

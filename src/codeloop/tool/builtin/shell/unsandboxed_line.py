@@ -15,7 +15,8 @@ from pathlib import Path
 from codeloop.kit.git import find_common_folder, find_git_folder, is_led_elsewhere
 from codeloop.kit.git.settings import GitSetting
 from codeloop.kit.small_files import read_start
-from codeloop.workspace.git.index import list_submodule_paths
+from codeloop.workspace.git.index import list_submodule_paths, read_tracked_files
+from codeloop.workspace.git.objects import GitObjects, read_head_commit
 from codeloop.workspace.git.planted.configured_files import (
     expand_config_path,
     list_user_config_files,
@@ -69,6 +70,8 @@ _CODE_RUNNERS = re.compile(
 """Matches programs that may load code from the project."""
 # The hooks that `git lfs install` writes consist of such lines.
 _LFS_HOOK_LINE = re.compile(r"\s*(#.*|command -v git-lfs\b.*|git lfs [a-z-]+ \"\$@\"\s*|)\s*")
+_LFS_SETTINGS = ".lfsconfig"
+"""The file of a project in which Git LFS reads settings, such as the address that it sends files to."""
 # `remote.origin.url`, of which a remote may have several: git pushes to all of them
 _REMOTE_ADDRESS = re.compile(r"remote\.(.*)\.(?:url|pushurl)")
 # Where a command without a remote goes: the value is the name of one, or itself an address.
@@ -217,8 +220,27 @@ class UnsandboxedLineCheck:
                 return f"its {path.name} hook lies in {folder}, where sandboxed commands may write"
             if not os.access(path, os.X_OK) or path.is_dir():
                 continue
-            if not all(_LFS_HOOK_LINE.fullmatch(line) for line in _read_text(path).splitlines()):
+            lines = _read_text(path).splitlines()
+            if not all(_LFS_HOOK_LINE.fullmatch(line) for line in lines):
                 return f"its {path.name} hook may run what lies in the project"
+            if any("git lfs" in line for line in lines) and (reason := self._find_lfs_doubt(common)):
+                return reason
+        return ""
+
+    def _find_lfs_doubt(self, common: Path) -> str:
+        """Return why Git LFS may send files, and the user's keys, where the project says; "": it does not."""
+        file = self._root / _LFS_SETTINGS
+        if os.path.lexists(file):
+            leads_away = "url" in _read_text(file).casefold() or not file.is_file()
+            return f"{_LFS_SETTINGS} may say where Git LFS sends files" if leads_away else ""
+        # Where the file is missing, Git LFS reads what is staged, or else committed.
+        folder = find_git_folder(self._root) or common
+        commit = read_head_commit(folder, common)
+        tree = GitObjects(common).read_tree_id(commit) if commit else None
+        entries = GitObjects(common).read_tree(tree) if tree else None
+        is_committed = commit != b"" and (entries is None or _LFS_SETTINGS in entries)
+        if is_committed or _LFS_SETTINGS in read_tracked_files(self._root).get("", {}):
+            return f"a {_LFS_SETTINGS} that is committed or staged may say where Git LFS sends files"
         return ""
 
     def _find_remote_doubt(self, remote: str, settings: Sequence[GitSetting]) -> str:

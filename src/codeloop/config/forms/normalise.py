@@ -6,16 +6,28 @@ from typing import Any, NoReturn
 from msgspec import Struct
 from msgspec import field as struct_field
 
+from codeloop.config.forms.claude_rules import is_settings_form, read_settings_rules
+from codeloop.config.forms.version_two import (
+    check_plugins,
+    flatten_servers,
+    read_disabled_models,
+    read_policies,
+    read_provider_policies,
+    read_rule_list,
+)
 from codeloop.config.known_keys import list_settings
 from codeloop.config.sources import Layer, format_keys
-from codeloop.kit.jsonc import KeyPath, get_type_name, is_object
+from codeloop.kit.jsonc import KeyPath, get_type_name, is_list, is_object
 from codeloop.schema.config import AgentConfig, Config
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.permission import PERMISSIONS_OF_VERSION_TWO
 from codeloop.schema.wire import JSON
 
 _ACTIONS = ("allow", "ask", "deny")
 _EDIT_TOOLS = frozenset(("write", "patch", "multiedit", "apply_patch"))
 """Tools that ask for the permission `edit`."""
+_RULE_KEYS = frozenset(("permission", "permissions", "tools"))
+_AGENT_ALIASES = {"maxSteps": "steps", "disabled": "disable", "system": "prompt"}
 _KEY_ALIASES = {"logLevel": "log_level"}
 
 
@@ -57,9 +69,14 @@ def normalise_layer(layer: Layer, raw: JSON) -> NormalisedValues:
     if raw.get("autoshare") is True and "share" not in raw:
         values.values["share"] = "auto"
         values.source_keys["share",] = ("autoshare",)
+    check_plugins(layer, raw)
+    _add_providers(values, raw)
+    if is_object(mcp := values.values.get("mcp")) and (servers := flatten_servers(mcp)) is not None:
+        values.values["mcp"], paths = servers
+        values.source_keys.update({("mcp", name): path for name, path in paths.items()})
     _add_rules(values, values.values, raw, (), ())
-    # `mode` is the older name of `agent`, which therefore takes precedence.
-    for section in ("mode", "agent"):
+    # `mode` is the older name of `agent`, which therefore takes precedence; `agents` is that of OpenCode 2.
+    for section in ("mode", "agent", "agents"):
         for name, value in _check_object(values, raw.get(section), (section,)).items():
             _add_agent(values, name, _check_object(values, value, (section, name)), (section, name))
     return values
@@ -74,11 +91,11 @@ def _add_agent(values: NormalisedValues, name: str, raw: JSON, prefix_keys: KeyP
     known_keys = list_settings(AgentConfig)
     options = dict(_check_object(values, raw.get("options"), (*prefix_keys, "options")))
     for key, value in raw.items():
-        target = "steps" if key == "maxSteps" and "steps" not in raw else key
+        target = _AGENT_ALIASES[key] if key in _AGENT_ALIASES and _AGENT_ALIASES[key] not in raw else key
         if target in known_keys and target not in {"permission", "options"}:
             agent[target] = value
             values.source_keys[*keys, target] = (*prefix_keys, key)
-        elif target not in {"permission", "options", "tools", "maxSteps"}:
+        elif target not in _AGENT_ALIASES and target not in _RULE_KEYS and target != "options":
             options[key] = value
             values.source_keys[*keys, "options", key] = (*prefix_keys, key)
     if options:
@@ -87,10 +104,14 @@ def _add_agent(values: NormalisedValues, name: str, raw: JSON, prefix_keys: KeyP
 
 
 def _add_rules(values: NormalisedValues, section: JSON, raw: JSON, prefix_keys: KeyPath, keys: KeyPath) -> None:
-    """Append the rules of `tools`, then those of `permission`, to the rules of a section."""
+    """Append the rules of `tools`, then those of `permission` and `permissions`, to the rules of a section."""
     rules: list[JSON] = list(section.get("permission", ()))
     # The last matching rule wins, so `permission` takes precedence over the older form `tools`.
-    for rule, path in (*_read_tools(values, raw, prefix_keys), *_read_permission(values, raw, prefix_keys)):
+    for rule, path in (
+        *_read_tools(values, raw, prefix_keys),
+        *_read_permission(values, raw, (*prefix_keys, "permission")),
+        *_read_permissions(values, raw, prefix_keys),
+    ):
         values.source_keys[*keys, "permission", len(rules)] = path
         rules.append(rule)
     if rules:
@@ -107,13 +128,46 @@ def _read_tools(values: NormalisedValues, raw: JSON, keys: KeyPath) -> Iterator[
         yield _make_rule(permission, "*", "allow" if is_on else "deny"), (*path, name)
 
 
-def _read_permission(values: NormalisedValues, raw: JSON, keys: KeyPath) -> Iterator[tuple[JSON, KeyPath]]:
-    """Yield the rules of `permission`, each with its path in the file.
+def _read_permissions(values: NormalisedValues, raw: JSON, keys: KeyPath) -> Iterator[tuple[JSON, KeyPath]]:
+    """Yield the rules of other programs' keys: `permissions` of OpenCode 2 or Claude Code, `policies`, `websearch`."""
+    path: KeyPath = (*keys, "permissions")
+    value: Any = raw.get("permissions")
+    if is_list(value):
+        yield from read_rule_list(values.layer, value, path)
+    elif is_settings_form(value):
+        yield from ((rule, (*path, *inner)) for rule, inner in read_settings_rules(value))
+    else:
+        # As `permission`, under a name that is easily mistaken for it.
+        yield from _read_permission(values, raw, path)
+    if not keys:
+        for action, resource, effect, policy_path in read_policies(values.layer, raw):
+            if action == "tool.use":
+                yield _make_rule(PERMISSIONS_OF_VERSION_TWO.get(resource, resource), "*", effect), policy_path
+        if raw.get("websearch") is False:
+            yield _make_rule("websearch", "*", "deny"), ("websearch",)
+
+
+def _add_providers(values: NormalisedValues, raw: JSON) -> None:
+    """Add the providers and models that OpenCode 2's keys switch off."""
+    for key, names in read_provider_policies(values.layer, raw).items():
+        present = values.values.get(key)
+        if not is_list(present):
+            values.values[key] = names
+        elif key == "disabled_providers":
+            values.values[key] = [*present, *names]
+        else:
+            values.values[key] = [name for name in present if name in names]
+    for provider, models in read_disabled_models(raw).items():
+        entry: JSON = values.values.setdefault("provider", {}).setdefault(provider, {})
+        entry["blacklist"] = [*entry.get("blacklist", []), *models]
+
+
+def _read_permission(values: NormalisedValues, raw: JSON, path: KeyPath) -> Iterator[tuple[JSON, KeyPath]]:
+    """Yield the rules of `permission`, each with its path in the file. `path`: that of the key.
 
     The forms are `"ask"`, `{"bash": "ask"}` and `{"bash": {"git *": "allow"}}`.
     """
-    path = (*keys, "permission")
-    value = raw.get("permission")
+    value = raw.get(str(path[-1]))
     if value is None:
         return
     if not is_object(value):
