@@ -14,8 +14,9 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.automation.ci.json_fields import get_object, get_text
-from codeloop.automation.command_lines import make_git_command
-from codeloop.kit.programs import make_safe_environment
+from codeloop.automation.command_lines import open_git_call
+from codeloop.kit.git import find_common_folder, find_git_folder
+from codeloop.kit.git.settings import read_file_settings
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
@@ -23,6 +24,7 @@ from codeloop.schema.wire import JSON
 _GIT_SECONDS = 20.0
 # It stands in shell lines of YAML, and in a file that everybody may read: no credentials, no options, nothing to quote.
 _ADDRESS = re.compile(r"https://[\w.-]+(?::\d+)?(?:/[\w.-]+)+/?")
+_REMOTE_URL = re.compile(r"remote\.[^\n]+\.url")
 _COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
 
 
@@ -62,15 +64,18 @@ def find_install_source() -> InstallSource:
 
 def read_clone(folder: Path) -> InstallSource:
     """Return the commit of a clone, and the remote that has it. Raises UsageProblem where nobody else could get it."""
-    commit = _read_git(folder, "rev-parse", "HEAD")
-    if not commit:
+    git_folder = find_git_folder(folder)
+    commit = _read_git(folder, "rev-parse", "HEAD") if git_folder else ""
+    if git_folder is None or not commit:
         raise _refuse(f"{folder}, from which it was installed, is no clone of git")
     branches = _read_git(folder, "for-each-ref", "--contains", commit, "--format=%(refname:lstrip=2)", "refs/remotes")
     if not branches:
         raise _refuse(f"no branch of a remote has commit {commit[:12]} of {folder}. Push it, or name another")
-    remotes = _read_git(folder, "remote").splitlines()
+    settings = read_file_settings(find_common_folder(git_folder) / "config")
+    addresses = {setting.name: setting.value for setting in settings}
+    remotes = [name.removeprefix("remote.").removesuffix(".url") for name in addresses if _REMOTE_URL.fullmatch(name)]
     name = next((remote for remote in remotes if branches.startswith(f"{remote}/")), "")
-    return _make_source(_read_git(folder, "remote", "get-url", name), commit, f"the clone {folder} has it")
+    return _make_source(addresses.get(f"remote.{name}.url", ""), commit, f"the clone {folder} has it")
 
 
 def _make_source(address: str, commit: str, origin: str) -> InstallSource:
@@ -91,15 +96,16 @@ def _refuse(reason: str) -> UsageProblem:
 def _read_git(folder: Path, *arguments: str) -> str:
     """Return the output of a git command in a clone of the user's own, "" where it fails."""
     try:
-        done = subprocess.run(
-            make_git_command("-C", str(folder), *arguments),
-            env=make_safe_environment({**os.environ, "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}),
-            cwd=os.sep,
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            timeout=_GIT_SECONDS,
-            check=False,
-        )
+        with open_git_call(*arguments, environment=os.environ, tree=folder, uses_filters=False) as call:
+            done = subprocess.run(
+                call.command,
+                env=call.environment,
+                cwd=os.sep,
+                stdin=subprocess.DEVNULL,
+                capture_output=True,
+                timeout=_GIT_SECONDS,
+                check=False,
+            )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise CodeloopError(f"git could not read {folder}: {error}") from error
     return done.stdout.decode("utf-8", "replace").strip() if done.returncode == 0 else ""
