@@ -19,6 +19,7 @@ from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
 from codeloop.workspace.sandbox.launcher.descendants import MARK_VARIABLE
 from codeloop.workspace.sandbox.process_launcher import ProcessStarter
 from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
+from codeloop.workspace.sandbox.sandboxes import Sandboxes
 
 # How the scripts below work. `$1` is the command. On exit the shell writes its directory and its exports to a separate
 # pipe. It is closed while the command runs, so that no program can write there in the shell's name. Bash keeps it
@@ -46,16 +47,23 @@ class RunningCommand:
     """One command. Call `start` first, then `finish` to wait for its natural end, or `stop` to end it.
 
     `buffer`: collects its output; `on_output`: called after each piece of it. `protected`: files that are restored
-    afterwards. `find_refusals`: called with the output and the exit code, returns notes about refusals of the sandbox.
+    afterwards; `sandboxes`: carry over then what it changed in git folders. `find_refusals`: called with the output and the exit code, returns notes about refusals of the sandbox.
     """
 
-    def __init__(self, text: str, buffer: OutputBuffer, protected: ProtectedFiles | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        buffer: OutputBuffer,
+        protected: ProtectedFiles | None = None,
+        sandboxes: Sandboxes | None = None,
+    ) -> None:
         self.buffer = buffer
         self.find_refusals: Callable[[str, int | None], list[str]] = lambda _output, _code: []
         self._notes: list[str] = []
         self._moved_files: list[MovedFile] = []
         self._warnings: list[str] = []
         self._protected = protected
+        self._sandboxes = sandboxes
         self.on_output: Callable[[], None] | None = None
         self.text = text
         self._state_output = bytearray()
@@ -214,3 +222,7 @@ class RunningCommand:
             self._notes += protected.restore() if is_quick else await asyncio.to_thread(protected.restore)
             self._moved_files += protected.moved_files
             self._warnings += protected.warnings
+        sandboxes, self._sandboxes = self._sandboxes, None
+        if sandboxes is not None:
+            await sandboxes.carry_git()
+            self._warnings += sandboxes.take_git_notes()

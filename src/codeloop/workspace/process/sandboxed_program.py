@@ -151,6 +151,8 @@ async def run_sandboxed(
             code = await asyncio.shield(process.exited)
         finally:
             await finish_uncancelled(process.end(0))
+            if sandbox is not None:
+                await finish_uncancelled(workspace.shells.sandboxes.carry_git())
     return SandboxedResult(code, bytes(output), errors.decode("utf-8", "replace"))
 
 

@@ -250,7 +250,7 @@ class Shells:
             protected = ProtectedFiles(
                 command.policy, quarantine, repositories, remember_contents=sandbox.backend == "landlock"
             )
-            running = RunningCommand(command.text, buffer, protected)
+            running = RunningCommand(command.text, buffer, protected, self.sandboxes)
             environment = await self.sandboxes.make_environment(sandbox, context.session, variables)
             names = environment.keys() | variables.keys()
             self._sandbox_variables |= {name for name in names if environment.get(name) != variables.get(name)}

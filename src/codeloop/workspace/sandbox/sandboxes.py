@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from codeloop.kit.git import make_git_settings
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.schema.limits import SANDBOX_MEMORY, SANDBOX_PROCESSES, SANDBOXES_KEPT
 from codeloop.schema.wire import replace
+from codeloop.workspace.sandbox.git_folders import GitFolders, PreparedGit
 from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
+from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES, TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import (
@@ -42,8 +43,9 @@ _CONTAINER_MEMORY_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/m
 _CONTAINER_PROCESS_FILES = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
 # Linux follows this many links in one path; then it fails with ELOOP.
 _MAX_LINKS = 40
-# Settings of git where packs are read-only: its upkeep would fail, and leave that in the repository's `gc.log`.
-_NO_UPKEEP_SETTINGS = {"gc.auto": "0", "maintenance.auto": "false"}
+# Between two looks at what commands that run have changed in their private git folders.
+_GIT_WATCH_SECONDS = 2.0
+_MOUNTING_BACKENDS = ("namespaces", "bubblewrap")
 Backend = Literal["namespaces", "bubblewrap", "landlock", "sandbox-exec"]
 # In the order in which they are tried; docs/decisions/0019 says why bubblewrap comes second.
 _BACKENDS_BY_SYSTEM: dict[str, tuple[Backend, ...]] = {
@@ -61,13 +63,14 @@ class Sandbox(Struct, frozen=True):
     """A working sandbox.
 
     `backend`: what enforces it; `starter` starts programs in it; `identities`: those of the files at its paths when it
-    was made, which show whether one was replaced since.
+    was made, which show whether one was replaced since; `git`: the private git folders that are mounted in it.
     """
 
     backend: Backend
     policy: SandboxPolicy
     starter: ProcessStarter
     identities: tuple[bytes, ...]
+    git: PreparedGit = PreparedGit()
 
     @property
     def own_network(self) -> ProcessStarter | None:
@@ -78,7 +81,7 @@ class Sandbox(Struct, frozen=True):
     @property
     def has_private_folders(self) -> bool:
         """Whether private folders are mounted as `/tmp`, the home and caches; otherwise variables point to some."""
-        return self.backend in {"namespaces", "bubblewrap"}
+        return self.backend in _MOUNTING_BACKENDS
 
     @property
     def lacks(self) -> frozenset[str]:
@@ -121,6 +124,8 @@ class Sandboxes:
         self._base: ProcessStarter | None = None
         self._network: ProcessStarter | None = None
         self._private_folders = PrivateFolders()
+        self._git_folders = GitFolders()
+        self._git_watch: asyncio.Task[None] | None = None
         self._temporary: Path | None = None
         self._sandboxes: list[Sandbox] = []
         self._proxies: dict[ProcessStarter | None, SessionProxy] = {}
@@ -154,8 +159,9 @@ class Sandboxes:
             return await self._find_or_make(policy)
 
     async def _find_or_make(self, policy: SandboxPolicy) -> Sandbox:
+        git = await self._prepare_git(policy)
         # A mount covers a file, not a path: where a file was replaced, the new one is not covered.
-        identities = _identify_files(policy)
+        identities = (*_identify_files(policy), *git.identities)
         for sandbox in [sandbox for sandbox in self._sandboxes if sandbox.starter.is_lost]:
             self._sandboxes.remove(sandbox)
             await self._close_proxies(sandbox.starter)
@@ -164,7 +170,7 @@ class Sandboxes:
             None,
         )
         if current is None:
-            current = await self._make_sandbox(policy, identities)
+            current = await self._make_sandbox(policy, identities, git)
         else:
             self._sandboxes.remove(current)
         # The list is ordered by use, so that the loop ends the longest unused sandboxes first.
@@ -175,6 +181,40 @@ class Sandboxes:
                 await self._close_proxies(each.starter)
                 await each.starter.end()
         return current
+
+    async def _prepare_git(self, policy: SandboxPolicy) -> PreparedGit:
+        """Make the private git folders of a policy like the real ones, where they can be mounted. Raises OSError."""
+        can_mount = any(each in _MOUNTING_BACKENDS and each not in self.refused for each in self._backends)
+        private = self._private_folders.claim_folder(policy) if can_mount and policy.git_folders else None
+        if private is None:
+            return PreparedGit()
+        if self._git_watch is None or self._git_watch.done():
+            self._git_watch = asyncio.create_task(self._watch_git())
+        return await self._git_folders.prepare(policy, private.path, is_idle=self._is_idle)
+
+    async def carry_git(self) -> None:
+        """Carry over what commands have changed in private git folders.
+
+        To be called when a command ends; while one runs it is done every few seconds.
+        """
+        await self._git_folders.carry(self._git_folders.folders, is_idle=self._is_idle)
+
+    def take_git_notes(self) -> list[str]:
+        """Return a text for user and model on what was carried over since the last call, if they should know of it."""
+        notes = self._git_folders.take_notes()
+        return [f"In git: {'; '.join(notes)}."] if notes else []
+
+    @property
+    def _is_idle(self) -> bool:
+        return all(sandbox.starter.is_idle for sandbox in self._sandboxes)
+
+    async def _watch_git(self) -> None:
+        """Carry over, as long as a command runs."""
+        while True:
+            await asyncio.sleep(_GIT_WATCH_SECONDS)
+            if self._is_idle:
+                return
+            await self._git_folders.carry(self._git_folders.folders, is_idle=False)
 
     async def end_sandbox(self, policy: SandboxPolicy) -> None:
         """End the sandbox of a policy that no further command will run under."""
@@ -216,6 +256,10 @@ class Sandboxes:
             if each is not None:
                 await each.end()
         self._network = self._base = None
+        if self._git_watch is not None:
+            self._git_watch.cancel()
+            await asyncio.wait([self._git_watch])
+        await self.carry_git()
         self._private_folders.close()
         if self._temporary is not None:
             remove_tree(self._temporary)
@@ -230,8 +274,6 @@ class Sandboxes:
         proxy = await self._start_proxy(sandbox, environment)
         if proxy is not None:
             variables |= await proxy.make_environment(session)
-        if sandbox.policy.foreign_files:
-            variables |= make_git_settings(_NO_UPKEEP_SETTINGS, variables)
         return variables
 
     def make_offline_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
@@ -290,15 +332,16 @@ class Sandboxes:
             if proxy := self._proxies.pop(network, None):
                 await proxy.close()
 
-    async def _make_sandbox(self, policy: SandboxPolicy, identities: tuple[bytes, ...]) -> Sandbox:
+    async def _make_sandbox(self, policy: SandboxPolicy, identities: tuple[bytes, ...], git: PreparedGit) -> Sandbox:
         if self._temporary is None:
             self._temporary = Path(os.path.realpath(tempfile.mkdtemp(prefix="codeloop-")))
         for backend in self._backends:
             if backend in self.refused:
                 continue
             try:
-                starter = await self._start_backend(backend, policy, self._temporary)
-                return Sandbox(backend, policy, starter, identities)
+                mounted = git if backend in _MOUNTING_BACKENDS else PreparedGit()
+                starter = await self._start_backend(backend, policy, self._temporary, mounted)
+                return Sandbox(backend, policy, starter, identities, mounted)
             except (OSError, TimeoutError) as error:
                 if any(sandbox.backend == backend for sandbox in self._sandboxes):
                     # The backend works here, so this policy is at fault: a file of it is gone, for example.
@@ -309,9 +352,18 @@ class Sandboxes:
             f"No sandbox can be had on this machine ({reasons or 'none is known for this system'})."
         )
 
-    async def _start_backend(self, backend: Backend, policy: SandboxPolicy, temporary: Path) -> ProcessStarter:
+    async def _start_backend(
+        self, backend: Backend, policy: SandboxPolicy, temporary: Path, git: PreparedGit
+    ) -> ProcessStarter:
         """Make a sandbox by a backend, and return its starter. Raises OSError and TimeoutError."""
         private = self._private_folders.claim_folder(policy)
+        if git.mounts:
+            # The real git folders are covered: nothing in them is written or protected.
+            writable, protected = (
+                tuple(path for path in paths if not is_below_any(path, policy.git_folders))
+                for paths in (policy.writable, policy.protected)
+            )
+            policy = replace(policy, writable=writable, protected=protected)
         if backend in {"landlock", "sandbox-exec"} and private is not None:
             # These backends have no overlays: layered folders are read-only, and variables lead tools to other caches.
             own_caches = private.path / OWN_CACHES_NAME
@@ -323,12 +375,14 @@ class Sandboxes:
             )
         rows = [f"kind {backend}", f"temporary {temporary}"]
         rows += [f"processes {self._bounds.processes}", f"memory {self._bounds.memory}", *_list_plan_rows(policy)]
+        for mount in git.mounts:
+            rows += [f"bind {'rw' if mount.is_writable else 'ro'}", f"source {mount.source}", f"point {mount.point}"]
         if private is not None:
             rows += [f"private {private.path}", *(f"layered {make_layer_name(path)} {path}" for path in policy.layered)]
         if backend == "bubblewrap":
             from codeloop.workspace.sandbox.backends.bubblewrap import MountedFolders, wrap_command
 
-            mounted_folders = MountedFolders(temporary, private and private.path)
+            mounted_folders = MountedFolders(temporary, private and private.path, git.mounts)
             hidden = [path for path in policy.hidden if os.path.lexists(path)]
             wrap = partial(wrap_command, policy=policy, mounted_folders=mounted_folders)
             try:
@@ -368,7 +422,6 @@ def _list_plan_rows(policy: SandboxPolicy) -> list[str]:
     rows = [f"network {'on' if policy.network == 'on' else 'off'}", f"home {policy.home or ''}"]
     for name in ("writable", "protected", "visible", "hidden", "replaced"):
         rows += [f"{name} {path}" for path in getattr(policy, name)]
-    rows += [f"protected {path}" for path in policy.foreign_files]
     rows += [row for path, target in policy.links for row in (f"link {path}", f"target {target}")]
     rows += [f"replica {policy.replica}"] if policy.replica is not None else []
     return rows
@@ -377,7 +430,7 @@ def _list_plan_rows(policy: SandboxPolicy) -> list[str]:
 def _identify_files(policy: SandboxPolicy) -> tuple[bytes, ...]:
     """Return the identity of each file that a policy's paths name now."""
     return tuple(
-        identify_file(path) for path in (*policy.writable, *policy.protected, *policy.foreign_files, *policy.hidden)
+        identify_file(path) for path in (*policy.writable, *policy.protected, *policy.hidden)
     )
 
 
