@@ -45,7 +45,7 @@ async def test_a_heap_of_files_or_folders_hides_no_link(it: Attacked, evil: Path
     outcome = await it.run(attack.format(victim=victim))
     use_git(it)
     assert victim.read_text() == "kept"
-    assert any("Set aside" in warning for warning in outcome.warnings)
+    assert it.backend != "landlock" or any("Set aside" in warning for warning in outcome.warnings)
 
 
 @pytest.mark.slow

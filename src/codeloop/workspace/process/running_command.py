@@ -216,13 +216,15 @@ class RunningCommand:
 
     async def _restore_files(self) -> None:
         """Restore protected files and check new ones. In a thread, unless it is quick."""
+        sandboxes, self._sandboxes = self._sandboxes, None
         protected, self._protected = self._protected, None
+        if sandboxes is not None:
+            await sandboxes.carry_git()
         if protected is not None:
             is_quick = protected.skip_needless_checks()
             self._notes += protected.restore() if is_quick else await asyncio.to_thread(protected.restore)
             self._moved_files += protected.moved_files
             self._warnings += protected.warnings
-        sandboxes, self._sandboxes = self._sandboxes, None
         if sandboxes is not None:
-            await sandboxes.carry_git()
+            await sandboxes.carry_git(is_rest=True)
             self._warnings += sandboxes.take_git_notes()

@@ -121,7 +121,7 @@ async def run_sandboxed(
     sandbox = await enter_sandbox(workspace, grants) if shares_command_sandbox else None
     protected: ProtectedFiles | None = None
     if sandbox is not None:
-        repositories = await workspace.shells.record_repositories(sandbox.policy)
+        repositories = await workspace.shells.record_repositories(sandbox)
         quarantine = locate_quarantine(workspace.scratch)
         protected = ProtectedFiles(
             sandbox.policy, quarantine, repositories, remember_contents=sandbox.backend == "landlock"

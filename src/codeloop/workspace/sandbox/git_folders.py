@@ -14,6 +14,7 @@ from codeloop.kit.small_files import create_private_folder
 from codeloop.workspace.git.private.base import load_base
 from codeloop.workspace.git.private.private_git_folder import Mount, PrivateGitFolder, is_supported
 from codeloop.workspace.sandbox.launcher.libc import identify_file
+from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.policy import SandboxPolicy
@@ -57,34 +58,30 @@ class GitFolders:
         self._prepared[folders] = prepared = await asyncio.to_thread(self._synchronise, folders, read_only, is_idle)
         return prepared
 
-    async def carry(self, folders: Iterable[PrivateGitFolder], *, is_idle: bool) -> None:
-        """Carry over what commands have changed, to `notes`."""
-        changed = [each for each in folders if not each.is_unchanged]
+    async def carry(self, *, is_idle: bool, is_rest: bool = False) -> None:
+        """Carry over what commands have changed. `is_idle`: none runs; `is_rest`: only what waited for that."""
+        changed = [each for each in self._folders.values() if (each.has_waiting if is_rest else not each.is_unchanged)]
         if changed:
-            await asyncio.to_thread(self._carry, changed, is_idle=is_idle)
+            await asyncio.to_thread(self._carry, changed, is_idle=is_idle, is_checked=is_idle and is_rest)
 
     def take_notes(self) -> list[str]:
         """Return the notes since the last call, each once."""
         notes, self.notes = list(dict.fromkeys(self.notes)), []
         return notes
 
-    @property
-    def folders(self) -> tuple[PrivateGitFolder, ...]:
-        """All of them."""
-        return tuple(self._folders.values())
-
     def _open(self, keys: Iterable[tuple[Path, Path, tuple[str, ...]]], policy: "SandboxPolicy") -> None:
         for top, folder, granted in keys:
             name = hashlib.blake2b(os.fsencode("\0".join((str(top), *granted))), digest_size=8).hexdigest()
             create_private_folder(folder / name)
-            private = PrivateGitFolder(top, folder / name, policy.writable)
+            roots = tuple(path for path in policy.writable if not is_below_any(path, policy.git_folders))
+            private = PrivateGitFolder(top, folder / name, roots)
             if (folder / name / BASE_NAME).exists():
                 # An earlier process may have ended before it carried everything over. Then it begins anew: what that
                 # process's commands left beside it, such as hooks, has ended with it.
                 self.notes += private.synchronise(is_idle=True)
                 private.remove()
                 create_private_folder(folder / name)
-                private = PrivateGitFolder(top, folder / name, policy.writable)
+                private = PrivateGitFolder(top, folder / name, roots)
             private.granted = granted
             self._folders[top, folder, granted] = private
 
@@ -94,7 +91,7 @@ class GitFolders:
         mounts = list(read_only)
         points: list[str] = []
         for each in folders:
-            self.notes += each.synchronise(is_idle=is_idle)
+            self.notes += each.synchronise(is_idle=is_idle, is_checked=is_idle)
             own = each.list_mounts()
             mounts += own
             # A mount ends where its point is removed, which only we do.
@@ -102,10 +99,10 @@ class GitFolders:
         paths = (*(mount.source for mount in mounts), *points)
         return PreparedGit(folders, tuple(mounts), tuple(map(identify_file, paths)))
 
-    def _carry(self, folders: Iterable[PrivateGitFolder], *, is_idle: bool) -> None:
+    def _carry(self, folders: Iterable[PrivateGitFolder], *, is_idle: bool, is_checked: bool) -> None:
         for each in folders:
             with suppress(OSError):
-                self.notes += each.synchronise(is_idle=is_idle)
+                self.notes += each.synchronise(is_idle=is_idle, is_checked=is_checked)
 
 
 def recover_changes(place: Path) -> list[str]:

@@ -192,12 +192,13 @@ class Sandboxes:
             self._git_watch = asyncio.create_task(self._watch_git())
         return await self._git_folders.prepare(policy, private.path, is_idle=self._is_idle)
 
-    async def carry_git(self) -> None:
-        """Carry over what commands have changed in private git folders.
+    async def carry_git(self, *, is_rest: bool = False) -> None:
+        """Carry over what commands have changed in private git folders, to be called when one ends.
 
-        To be called when a command ends; while one runs it is done every few seconds.
+        It has to be called again (`is_rest`) when the repositories that the command made were looked through: only then
+        an index is carried that names more of them. While a command runs, it is done every few seconds.
         """
-        await self._git_folders.carry(self._git_folders.folders, is_idle=self._is_idle)
+        await self._git_folders.carry(is_idle=self._is_idle, is_rest=is_rest)
 
     def take_git_notes(self) -> list[str]:
         """Return a text for user and model on what was carried over since the last call, if they should know of it."""
@@ -214,7 +215,7 @@ class Sandboxes:
             await asyncio.sleep(_GIT_WATCH_SECONDS)
             if self._is_idle:
                 return
-            await self._git_folders.carry(self._git_folders.folders, is_idle=False)
+            await self.carry_git()
 
     async def end_sandbox(self, policy: SandboxPolicy) -> None:
         """End the sandbox of a policy that no further command will run under."""
@@ -260,6 +261,7 @@ class Sandboxes:
             self._git_watch.cancel()
             await asyncio.wait([self._git_watch])
         await self.carry_git()
+        await self.carry_git(is_rest=True)
         self._private_folders.close()
         if self._temporary is not None:
             remove_tree(self._temporary)

@@ -79,6 +79,8 @@ class ProjectRepositories:
         self._state_before = _StateBeforeCommand(
             links=frozenset(), scanned_folders=None, executed_lines={}, unprotected_stamps={}
         )
+        self.private_folders: dict[Path, Path] = {}
+        """Git directories -> what commands see in their place (`git/private`): its index may name repositories, too."""
         # Commands of several sessions begin and end in threads of their own.
         self._lock = threading.Lock()
         self._runs = CommandRuns()
@@ -264,10 +266,15 @@ class ProjectRepositories:
             root / name / ".git"
             for root in self._roots
             for folder in itertools.islice(find_git_folders(root), 1)
-            for name in list_submodule_paths(folder / "index")
+            for name in self._list_submodules(folder)
         ]
         known = [*project_folders, *(path for path in submodule_entries if os.path.lexists(path))]
         return {*paths, *known, *(each for folder in known for each in list_work_tree_folders(folder))}
+
+    def _list_submodules(self, folder: Path) -> set[str]:
+        """Return the paths that the index of a git directory names as other repositories, or a command's index does."""
+        private = (below / folder.relative_to(top) for top, below in self.private_folders.items() if folder.is_relative_to(top))
+        return {name for each in (folder, *private) for name in list_submodule_paths(each / "index")}
 
     def _list_git_folders(self) -> list[Path]:
         """Return the user's git directories: the project's own, protected ones below it, those of linked work trees."""

@@ -7,20 +7,26 @@ from codeloop.workspace.git.private.names import CarriedFile
 from codeloop.workspace.git.private.open_folder import FileChangedError, OpenFolder, make_stamp
 
 _MAX_BYTES = 1024 * 1024 * 1024
+# The mode of a submodule, as in an index.
+_SUBMODULE_MODE = b"\0\0\xe0\0"
 
 
 class Carrier:
     """The two folders, opened, and what they had in common. `notes`: what user and model should know.
 
-    `has_written`: something was written in one of them.
+    `has_written`: something was written in one of them; `has_waiting`: something can be carried only when no command
+    runs.
     """
 
-    def __init__(self, real: OpenFolder, private: OpenFolder, base: Base) -> None:
+    def __init__(self, real: OpenFolder, private: OpenFolder, base: Base, *, is_checked: bool) -> None:
+        """`is_checked`: no command runs, and the repositories that they made were looked through."""
+        self._is_checked = is_checked
         self.real = real
         self.private = private
         self.base = base
         self.notes: list[str] = []
         self.has_written = False
+        self.has_waiting = False
 
     def carry(self, path: str, how: CarriedFile) -> None:
         """Make a file the same in both: what only a command has changed is carried out, else the real one counts."""
@@ -34,7 +40,7 @@ class Carrier:
                 try:
                     is_carried = self._carry_out(path, how)
                 except FileExistsError:
-                    # Git outside of the sandbox works on it: it is carried later.
+                    # It is carried later, once git outside of the sandbox does not work on it.
                     return
                 if is_carried:
                     return
@@ -84,6 +90,10 @@ class Carrier:
         if expected is not None:
             with suppress(OSError):
                 before = self.real.read(path, how.max_bytes)[0]
+        if how.is_timed and not self._is_checked and data.count(_SUBMODULE_MODE) > before.count(_SUBMODULE_MODE):
+            # The user's git would look into a repository that a command has made, and may change any time.
+            self.has_waiting = True
+            raise FileExistsError(path)
         carried = how.check(data, before)
         if carried is None:
             self.notes.append(f"{self.real.path / path} was not changed: the command left there what git does not write")
@@ -95,7 +105,7 @@ class Carrier:
         else:
             stamp = expected
         self.base.put(path, stamp, make_stamp(status))
-        if how.is_kept and path.endswith("HEAD") and carried != before:
+        if how.is_kept and path.endswith("HEAD") and before not in {b"", carried}:
             self.notes.append(f"HEAD went from {_name_head(before)} to {_name_head(carried)}")
         return True
 

@@ -18,16 +18,19 @@ class LogCarrier:
         self._carrier = carrier
         self._refs = refs
 
-    def carry(self, unit: str, changes: Sequence[RefChange]) -> None:
-        """Carry all logs of a git folder. `changes`: those of its references that were made."""
+    def carry(self, unit: str, changes: Sequence[RefChange], *, has_tree: bool) -> None:
+        """Carry all logs of a git folder. `changes`: those of its references that were made; `has_tree`: as of Unit."""
         carrier = self._carrier
         deleted = {f"{unit}logs/{change.name}" for change in changes if not change.new}
         paths = {path for path in carrier.base.files if path.startswith(f"{unit}logs/")}
         for side in (carrier.real, carrier.private):
             paths |= set(side.walk(f"{unit}logs", _MAX_LOGS))
-        for path in sorted(paths):
-            if not path.endswith(".lock"):
-                with suppress(OSError):
+        closed = {f"{unit}logs/{name}" for name in (*self._refs.closed, *(() if has_tree else ("HEAD",)))}
+        for path in sorted(path for path in paths if not path.endswith(".lock")):
+            with suppress(OSError):
+                if path in closed:
+                    carrier.take_over(path)
+                else:
                     self._carry_log(path, is_stash=path == f"{unit}logs/{STASH}", is_deleted=path in deleted)
 
     def _carry_log(self, path: str, *, is_stash: bool, is_deleted: bool) -> None:

@@ -13,11 +13,13 @@ from typing import NamedTuple
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import create_private_folder, read_start_or_empty
 from codeloop.workspace.files.path_states import PathStates
-from codeloop.workspace.git.planted.layout import read_pointer
+from codeloop.workspace.git.planted.configured_files import read_file_settings
+from codeloop.workspace.git.planted.layout import read_pointer, read_reference
 from codeloop.workspace.git.private.base import Base, load_base
 from codeloop.workspace.git.private.carrier import Carrier
 from codeloop.workspace.git.private.logs import LogCarrier
 from codeloop.workspace.git.private.names import (
+    HASH,
     INDEX_FILE,
     POINTER_FILES,
     SHARED_FILES,
@@ -58,13 +60,13 @@ _OWN_ENTRIES = frozenset({
 class Unit(NamedTuple):
     """A git folder in the top one. `path`: below it, with a slash at its end; "" for the top one itself.
 
-    `is_main`: it has objects and references; else it is the folder of a linked work tree. `is_foreign`: of one that no
-    command here may change.
+    `is_main`: it has objects and references; else it is the folder of a linked work tree. `has_tree`: its work tree is
+    one in which commands work here; what is checked out in another one stays as it is.
     """
 
     path: str
     is_main: bool
-    is_foreign: bool = False
+    has_tree: bool
 
 
 class Mount(NamedTuple):
@@ -91,6 +93,8 @@ class PrivateGitFolder:
         self._base.roots = roots
         self._lock = threading.Lock()
         self._states: PathStates | None = None
+        self.has_waiting = False
+        """Whether something waits until no command runs, and what they made was looked through."""
         self.granted: tuple[str, ...] = ()
         """Paths below it that commands may change here, although others may not."""
 
@@ -99,20 +103,21 @@ class PrivateGitFolder:
         """Whether neither of the two has changed since they were made equal; False if that can't be known."""
         return self._states is not None and self._states.are_unchanged()
 
-    def synchronise(self, *, is_idle: bool) -> list[str]:
+    def synchronise(self, *, is_idle: bool, is_checked: bool = False) -> list[str]:
         """Make the two equal. Returns notes on what the user and the model should know.
 
-        `is_idle`: no command that sees the private folder runs.
+        `is_idle`: no command that sees the private folder runs; `is_checked`: the repositories that commands made in
+        the project were looked through since.
         """
         with self._lock:
-            return self._synchronise(is_idle=is_idle)
+            return self._synchronise(is_idle=is_idle, is_checked=is_checked)
 
     def remove(self) -> None:
         """Remove the private folder. What was not carried is lost."""
         with self._lock:
             remove_tree(self._place)
 
-    def _synchronise(self, *, is_idle: bool) -> list[str]:
+    def _synchronise(self, *, is_idle: bool, is_checked: bool) -> list[str]:
         create_private_folder(self.private)
         real = OpenFolder(self.real)
         try:
@@ -126,9 +131,10 @@ class PrivateGitFolder:
             states = PathStates(
                 str(top.path / path) for top in (real, private) for unit in units for path in _list_watched(top, unit)
             )
-            carrier = Carrier(real, private, self._base)
+            carrier = Carrier(real, private, self._base, is_checked=is_checked)
             if is_idle:
                 _remove_locks(private, units)
+            units = [unit for unit in units if not self._drop_work_tree(carrier, unit)]
             for unit in units:
                 self._prepare_unit(carrier, unit)
             parents = {
@@ -137,13 +143,14 @@ class PrivateGitFolder:
                 if unit.is_main
             }
             for unit in units:
-                refs = RefCarrier(self._bind_git(unit), parents.get(unit.path, {}))
+                closed = self._list_closed_refs(unit, units)
+                refs = RefCarrier(self._bind_git(unit), parents.get(unit.path, {}), closed)
                 changes = self._carry_refs(carrier, refs, unit) if unit.is_main else []
-                logs = LogCarrier(carrier, refs)
-                logs.carry(unit.path, changes)
+                LogCarrier(carrier, refs).carry(unit.path, changes, has_tree=unit.has_tree)
                 self._carry_files(carrier, unit)
                 carrier.notes += refs.notes
             self._base.save()
+            self.has_waiting = carrier.has_waiting
             # Times from before anything was read: they hold only if nothing was written since.
             self._states = None if carrier.has_written else states
         finally:
@@ -163,7 +170,26 @@ class PrivateGitFolder:
                     self._base.forget(path)
                     remove_tree(private.path / path)
                 elif self._make_work_tree(real, private, path):
-                    units.append(Unit(path, is_main=False))
+                    units.append(Unit(path, is_main=False, has_tree=True))
+
+    def _drop_work_tree(self, carrier: Carrier, unit: Unit) -> bool:
+        """Drop the folder of a linked work tree that a command has removed, folder and files. Returns whether it has.
+
+        The commit that was checked out there is kept, unless a branch has it.
+        """
+        tree = read_pointer(self.real / unit.path / "gitdir")
+        if unit.is_main or not unit.has_tree or carrier.private.read_stamp(unit.path.rstrip("/")) is not None:
+            return False
+        if tree is None or os.path.lexists(tree):
+            return False
+        head = read_start_or_empty(self.real / unit.path / "HEAD", _POINTER_BYTES).decode(errors="replace").strip()
+        if HASH.fullmatch(head.encode()):
+            main = Unit(unit.path.rpartition("worktrees/")[0], is_main=True, has_tree=False)
+            RefCarrier(self._bind_git(main), {}, frozenset()).keep(f"refs/{unit.path.rstrip('/')}", [head])
+        self._base.forget(unit.path)
+        remove_tree(self.real / unit.path)
+        carrier.has_written = True
+        return True
 
     def _make_work_tree(self, real: OpenFolder, private: OpenFolder, path: str) -> bool:
         """Make the folder of a linked work tree that a command made, if it lies in the project. Returns whether it is.
@@ -233,21 +259,33 @@ class PrivateGitFolder:
                 refs.drop(outdated, real.refs)
             carrier.has_written = True
             real = read_refs(carrier.real, unit.path)
-        if current.refs != real.refs or current.loose or current.symbolic != real.symbolic or base is None:
+        is_equal = current.refs == real.refs and not current.loose and current.symbolic == real.symbolic
+        if not is_equal or base is None:
             carrier.has_written = True
-            write_private_refs(carrier.private, unit.path, current, real)
-        self._base.refs[unit.path] = real.refs
+            is_equal = write_private_refs(carrier.private, unit.path, current, real)
+        # Where the real ones could not be written, they count as changed the next time.
+        self._base.refs[unit.path] = real.refs if is_equal else current.refs
         return changes
+
+    def _list_closed_refs(self, unit: Unit, units: Sequence[Unit]) -> frozenset[str]:
+        """Return the references that commands here may not change: what is checked out in other work trees."""
+        if not unit.is_main:
+            return frozenset()
+        trees = [each for each in units if each.path == unit.path or each.path.startswith(f"{unit.path}worktrees/")]
+        own, others = (
+            {read_reference(self.real / each.path / "HEAD") for each in trees if each.has_tree == has_tree}
+            for has_tree in (True, False)
+        )
+        return frozenset({*(others - own), *(() if unit.has_tree else TREE_REFS)} - {""})
 
     def _carry_files(self, carrier: Carrier, unit: Unit) -> None:
         """Carry the files of a git folder, the index last: what it names is there by then."""
         top, names = unit.path, dict[str, CarriedFile]()
-        if not unit.is_main:
-            for name in POINTER_FILES:
-                carrier.take_over(f"{top}{name}")
-        if unit.is_foreign:
-            for name in ("HEAD", "ORIG_HEAD"):
-                carrier.take_over(f"{top}{name}")
+        one_way = [*(() if unit.is_main else POINTER_FILES), *(() if unit.has_tree else ("HEAD", "ORIG_HEAD"))]
+        one_way += SHARED_FILES if unit.is_main and not unit.has_tree else ()
+        for name in one_way:
+            carrier.take_over(f"{top}{name}")
+        if not unit.has_tree:
             return
         if unit.is_main:
             names |= SHARED_FILES
@@ -293,6 +331,9 @@ class PrivateGitFolder:
                         continue
                     _make_point(private, path, is_folder=os.path.isdir(source))
                     mounts.append(Mount(source, f"{self.real}/{path}", is_writable=path in self.granted))
+            for path in self._list_foreign_modules():
+                _make_point(private, path, is_folder=True)
+                mounts.append(Mount(str(self.real / path), f"{self.real}/{path}", is_writable=False))
             for path in set(self.granted) - set(self._list_granted_files()):
                 source = self._find_source(path)
                 if source is not None and not any(mount.point == f"{self.real}/{path}" for mount in mounts):
@@ -300,6 +341,20 @@ class PrivateGitFolder:
         finally:
             private.close()
         return mounts
+
+    def _list_foreign_modules(self) -> list[str]:
+        """Return the git folders of submodules that are not checked out where commands work."""
+        units = list_units(self.real, self._base.roots)
+        own = {unit.path for unit in units}
+        found: list[str] = []
+        for unit in [unit for unit in units if unit.is_main]:
+            waiting = [f"{unit.path}modules/{name}" for name in _list_subfolders(self.real / unit.path / "modules")]
+            for path in waiting:
+                if not (self.real / path / "HEAD").is_file():
+                    waiting += [f"{path}/{name}" for name in _list_subfolders(self.real / path)][:_MAX_UNITS]
+                elif f"{path}/" not in own:
+                    found.append(path)
+        return found
 
     def _list_granted_files(self) -> list[str]:
         """Return the granted paths that are carried as files; others are mounted: folders, and files in shown ones."""
@@ -330,24 +385,48 @@ def is_supported(real: Path) -> bool:
 
 
 def list_units(real: Path, roots: Sequence[Path]) -> list[Unit]:
-    """Return the git folders in a top one, itself first: of linked work trees and of submodules."""
-    units = [Unit("", is_main=True)]
+    """Return the git folders in a top one, itself first, of linked work trees and of submodules.
+
+    Left out are those of which no work tree is one of commands here.
+    """
+    units = [Unit("", is_main=True, has_tree=_is_below(real, roots) or _leads_to(real, roots))]
     for unit in units:
-        if unit.is_foreign or len(units) > _MAX_UNITS:
+        if not unit.is_main or len(units) > _MAX_UNITS:
             continue
-        for name in _list_subfolders(real / unit.path / "worktrees") if unit.is_main else ():
+        for name in _list_subfolders(real / unit.path / "worktrees"):
             path = f"{unit.path}worktrees/{name}/"
             tree = read_pointer(real / path / "gitdir")
-            is_foreign = tree is None or not any(tree.is_relative_to(root) for root in roots)
-            units.append(Unit(path, is_main=False, is_foreign=is_foreign))
+            units.append(Unit(path, is_main=False, has_tree=tree is not None and _is_below(tree, roots)))
         waiting = [f"{unit.path}modules/{name}" for name in _list_subfolders(real / unit.path / "modules")]
         for path in waiting:
-            if os.path.isfile(real / path / "HEAD"):
-                if is_supported(real / path):
-                    units.append(Unit(f"{path}/", is_main=True))
+            if (real / path / "HEAD").is_file():
+                units += _list_module_units(real, f"{path}/", roots)
             elif len(waiting) < _MAX_UNITS:
                 waiting += [f"{path}/{name}" for name in _list_subfolders(real / path)]
     return units
+
+
+def _list_module_units(real: Path, path: str, roots: Sequence[Path]) -> list[Unit]:
+    """Return the unit of a submodule, if it is checked out where commands work."""
+    pointers = [
+        read_pointer(real / path / "worktrees" / name / "gitdir")
+        for name in _list_subfolders(real / path / "worktrees")
+    ]
+    has_tree = _leads_to(real / path, roots)
+    is_needed = has_tree or any(tree is not None and _is_below(tree, roots) for tree in pointers)
+    return [Unit(path, is_main=True, has_tree=has_tree)] if is_needed and is_supported(real / path) else []
+
+
+def _is_below(path: Path, roots: Sequence[Path]) -> bool:
+    return any(path.is_relative_to(root) for root in roots)
+
+
+def _leads_to(folder: Path, roots: Sequence[Path]) -> bool:
+    """Return whether the work tree that a git folder names is one of commands, or a `.git` file there names it."""
+    trees = [setting.value for setting in read_file_settings(folder / "config") if setting.name == "core.worktree"]
+    if trees:
+        return _is_below(Path(os.path.realpath(folder / trees[-1])), roots)
+    return any(read_pointer(root / ".git", "gitdir:") == folder for root in roots)
 
 
 def _list_subfolders(folder: Path) -> list[str]:
@@ -360,7 +439,7 @@ def _list_subfolders(folder: Path) -> list[str]:
 
 def _list_watched(top: OpenFolder, unit: Unit) -> Iterator[str]:
     """Yield the paths whose times show that something in a git folder has changed, as git changes it."""
-    names = [".", "HEAD", *(() if unit.is_foreign else ("index", "logs/HEAD", *STATE_FOLDERS))]
+    names = [".", "HEAD", *(("index", "logs/HEAD", *STATE_FOLDERS) if unit.has_tree else ())]
     if unit.is_main:
         names += ["packed-refs", "shallow", "config", "info", "objects", "objects/pack", "worktrees", "modules"]
         names += ["logs", "logs/refs", "logs/refs/heads"]

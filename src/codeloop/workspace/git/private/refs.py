@@ -11,7 +11,7 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from codeloop.workspace.git.private.names import HASH, REF_NAME
-from codeloop.workspace.git.private.open_folder import OpenFolder
+from codeloop.workspace.git.private.open_folder import FileChangedError, OpenFolder, Stamp, make_stamp
 from codeloop.workspace.git.private.own_git import OwnGit
 
 KEPT_PREFIX = "refs/codeloop/kept/"
@@ -32,11 +32,15 @@ Refs = dict[str, str]
 
 
 class ReadRefs(NamedTuple):
-    """References as they are. `symbolic`: the files that name another reference, with their content."""
+    """References as they are. `symbolic`: the files that name another reference, with their content.
+
+    `loose`: those with a file of their own; `packed`: the stamp of the file with the others.
+    """
 
     refs: Refs
     loose: Refs
     symbolic: dict[str, bytes]
+    packed: Stamp | None
 
 
 class RefChange(NamedTuple):
@@ -50,8 +54,10 @@ class RefChange(NamedTuple):
 def read_refs(top: OpenFolder, unit: str) -> ReadRefs:
     """Read the references of a git folder below `top`. Raises OSError when its `packed-refs` can't be read."""
     refs: Refs = {}
+    packed = None
     if top.read_stamp(f"{unit}packed-refs") is not None:
-        data, _ = top.read(f"{unit}packed-refs", _PACKED_BYTES)
+        data, status = top.read(f"{unit}packed-refs", _PACKED_BYTES)
+        packed = make_stamp(status)
         refs = {
             name.decode("utf-8", "surrogateescape"): commit.decode()
             for commit, name in _PACKED_LINE.findall(data)
@@ -69,7 +75,7 @@ def read_refs(top: OpenFolder, unit: str) -> ReadRefs:
                 loose[name] = data.strip().decode()
             elif data.startswith(b"ref:"):
                 symbolic[name] = data
-    return ReadRefs({**refs, **loose}, loose, symbolic)
+    return ReadRefs({**refs, **loose}, loose, symbolic, packed)
 
 
 def list_ref_folders(top: OpenFolder, unit: str) -> list[str]:
@@ -85,8 +91,12 @@ def list_ref_folders(top: OpenFolder, unit: str) -> list[str]:
 class RefCarrier:
     """Carries the changes of one git folder's references. `notes`: what user and model should know of them."""
 
-    def __init__(self, git: OwnGit, parents: Mapping[bytes, tuple[bytes, ...]]) -> None:
-        """`parents`: those of the commits that were just carried, by hash."""
+    def __init__(self, git: OwnGit, parents: Mapping[bytes, tuple[bytes, ...]], closed: frozenset[str]) -> None:
+        """`parents`: those of the commits that were just carried, by hash; `closed`: references that stay as they are.
+
+        With one of these, what is below it stays, too.
+        """
+        self.closed = closed
         self._git = git
         self._parents = parents
         self.notes: list[str] = []
@@ -97,7 +107,10 @@ class RefCarrier:
         kept: dict[str, str] = {}
         for name in sorted(base.keys() | private.keys()):
             old, new, now = base.get(name, ""), private.get(name, ""), real.get(name, "")
-            if new in (old, now) or name.startswith(KEPT_PREFIX):
+            if new in {old, now} or name.startswith(KEPT_PREFIX):
+                continue
+            if name in self.closed or any(name.startswith(f"{each}/") for each in self.closed):
+                self.notes.append(f"{_describe(name)} belongs to another work tree: it is as it was")
                 continue
             if now != old:
                 if new:
@@ -187,14 +200,19 @@ class RefCarrier:
         return self._git.succeeds(("merge-base", "--is-ancestor", change.old, change.new))
 
 
-def write_private_refs(top: OpenFolder, unit: str, current: ReadRefs, real: ReadRefs) -> None:
+def write_private_refs(top: OpenFolder, unit: str, current: ReadRefs, real: ReadRefs) -> bool:
     """Make a private git folder have the real references. `current`: what was read of it. Raises OSError.
 
-    What a command has changed since `current` was read stays, in a file of its own.
+    What a command has changed since `current` was read stays. Returns whether the real ones are there, which is not so
+    while git works on them.
     """
-    if current.loose or current.refs != real.refs or top.read_stamp(f"{unit}packed-refs") is None:
+    if current.loose or current.refs != real.refs or current.packed is None:
         rows = "".join(f"{commit} {name}\n" for name, commit in sorted(real.refs.items(), key=_sort_by_bytes))
-        top.write(f"{unit}packed-refs", (_PACKED_HEADER + rows).encode("utf-8", "surrogateescape"))
+        data = (_PACKED_HEADER + rows).encode("utf-8", "surrogateescape")
+        try:
+            top.write(f"{unit}packed-refs", data, expected=current.packed, is_locked=True)
+        except (FileExistsError, FileChangedError):
+            return False
     for name, commit in current.loose.items():
         path = f"{unit}{name}"
         with suppress(OSError):
@@ -215,6 +233,7 @@ def write_private_refs(top: OpenFolder, unit: str, current: ReadRefs, real: Read
             top.write(f"{unit}{name}", data)
     for name in current.symbolic.keys() - real.symbolic.keys():
         top.remove(f"{unit}{name}")
+    return True
 
 
 def list_outdated(refs: Iterable[str]) -> list[str]:
