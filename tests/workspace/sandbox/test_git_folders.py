@@ -4,10 +4,13 @@ import asyncio
 import os
 import subprocess
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from codeloop.workspace.process.shells import Shells
+from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from tests.workspace.sandbox.conftest import Attacked
 
 pytestmark = pytest.mark.slow
@@ -66,7 +69,10 @@ SEEN = (
     ("status", "--porcelain=v2", "--branch"),
     ("stash", "list"),
     ("reflog",),
-    ("for-each-ref", "--format=%(refname)%(if:equals=refs/codeloop)%(refname:rstrip=-2)%(then) kept%(else) %(objectname)%(end)"),
+    (
+        "for-each-ref",
+        "--format=%(refname)%(if:equals=refs/codeloop)%(refname:rstrip=-2)%(then) kept%(else) %(objectname)%(end)",
+    ),
     ("log", "--format=%H %s", "HEAD"),
 )
 
@@ -112,7 +118,9 @@ DELETIONS = (
 async def test_no_command_takes_anything_from_the_repository(repo: Attacked) -> None:
     (repo.root / "a.txt").write_text("stashed\n")
     git(repo.root, "stash", "-q")
-    places = {name: git(repo.root, "rev-parse", name) for name in ("refs/heads/master", "refs/heads/side", "refs/stash")}
+    places = {
+        name: git(repo.root, "rev-parse", name) for name in ("refs/heads/master", "refs/heads/side", "refs/stash")
+    }
     wrong: list[str] = []
     for line in DELETIONS:
         result = await repo.run(f"cd {repo.root}; {line}")
@@ -144,7 +152,9 @@ PLANTS = (
 )
 
 
-async def test_nothing_that_git_runs_gets_into_the_real_folder_even_for_a_moment(repo: Attacked, tmp_path: Path) -> None:
+async def test_nothing_that_git_runs_gets_into_the_real_folder_even_for_a_moment(
+    repo: Attacked, tmp_path: Path
+) -> None:
     folder, mark = repo.root / ".git", tmp_path / "ran"
     wrong: list[str] = []
     kept = {path: path.read_bytes() for path in (folder / "config", *(folder / "hooks").iterdir())}
@@ -155,7 +165,14 @@ async def test_nothing_that_git_runs_gets_into_the_real_folder_even_for_a_moment
             found = {str(path.relative_to(folder)) for path in (*folder.iterdir(), *folder.glob("*/*"))}
             wrong += [
                 f"{line}: {name}"
-                for name in ("commondir", "config.worktree", "info/attributes", "objects/info/alternates", "modules/x", "hooks2")
+                for name in (
+                    "commondir",
+                    "config.worktree",
+                    "info/attributes",
+                    "objects/info/alternates",
+                    "modules/x",
+                    "hooks2",
+                )
                 if name in found
             ]
             await asyncio.sleep(0.1)
@@ -166,3 +183,185 @@ async def test_nothing_that_git_runs_gets_into_the_real_folder_even_for_a_moment
         todo = folder / "rebase-merge/git-rebase-todo"
         wrong += [f"{line}: exec"] if todo.exists() and b"exec" in todo.read_bytes() else []
     assert wrong == []
+
+
+async def wait_for(is_there: Callable[[], bool]) -> None:
+    """Wait until something holds, which takes the carrying-over of a command that runs some seconds."""
+    for _ in range(200):
+        if is_there():
+            return
+        await asyncio.sleep(0.1)
+    raise AssertionError("it did not come")
+
+
+async def test_the_user_and_a_command_work_at_the_same_time(repo: Attacked) -> None:
+    script = (
+        "echo a > ours.txt; git add ours.txt; git commit -qm ours; touch ready; while ! test -e go; do sleep 0.1; done"
+    )
+    running = asyncio.create_task(repo.run(f"{script}; git log --format=%s -1; git tag late; git branch -f side HEAD"))
+    root = repo.root
+    await wait_for(lambda: git(root, "log", "--format=%s", "-1") == "ours")
+    # The user goes on from the command's commit, while the command still runs.
+    (root / "mine.txt").write_text("1")
+    git(root, "add", "mine.txt")
+    git(root, "commit", "-qm", "mine")
+    git(root, "gc", "-q", "--prune=now")
+    git(root, "stash", "list")
+    side = git(root, "commit-tree", "-m", "moved", "HEAD^{tree}")
+    git(root, "update-ref", "refs/heads/side", side)
+    await asyncio.sleep(2.5)
+    (root / "go").touch()
+    result = await running
+    assert result.output.strip() == "mine", result
+    assert git(root, "status", "--porcelain", "-uno") == ""
+    assert git(root, "rev-parse", "late") == git(root, "rev-parse", "HEAD")
+    assert git(root, "rev-parse", "side") == git(root, "rev-parse", "HEAD")
+    assert "side was moved" in "".join(result.warnings)
+    git(root, "fsck", "--no-progress", "--strict")
+
+
+async def test_what_cannot_be_carried_is_kept_under_a_name_and_said(repo: Attacked) -> None:
+    root = repo.root
+    wait = "touch ready; while ! test -e go; do sleep 0.05; done"
+    running = asyncio.create_task(
+        repo.run(f"{wait}; echo x > x; git add x; git commit -qm theirs; git branch -f side HEAD")
+    )
+    await wait_for((root / "ready").exists)
+    # The command sees what was there before it began: nothing is taken over in the middle of this second.
+    git(root, "commit", "-qm", "mine", "--allow-empty")
+    git(root, "branch", "-f", "side", "HEAD")
+    (root / "go").touch()
+    result = await running
+    kept = git(root, "for-each-ref", "--format=%(contents:subject)", "refs/codeloop/kept").split()
+    if git(root, "log", "--format=%s", "-1") == "mine":
+        assert kept.count("theirs") == 2, result
+        assert "at the same time" in "".join(result.warnings)
+    git(root, "fsck", "--no-progress")
+
+
+async def test_two_programs_at_once_and_one_that_was_killed_lose_nothing(repo: Attacked) -> None:
+    other = Shells()
+    other.sandboxes = Sandboxes(other.launcher, (repo.backend,))
+    second = repo._replace(shells=other)
+    try:
+        for number in range(3):
+            for each in (repo, second):
+                result = await each.run(f"echo {number} >> c.txt; git add c.txt; git commit -qm c{number}")
+                assert result.code == 0, result
+        assert git(repo.root, "rev-list", "--count", "HEAD") == "8"
+        # It is cut off before anything is carried over: only the folder is left.
+        private = next(repo.place.private_folder.glob("2/git/*/git"))
+    finally:
+        await other.close()
+    env = {**os.environ, "GIT_DIR": str(private), "GIT_WORK_TREE": str(repo.root)}
+    (private / "real").rename(private / "real.away")
+    (private / "real").mkdir()
+    (private / "real/objects").symlink_to(repo.root / ".git/objects")
+    identity = ("-c", "user.name=A", "-c", "user.email=a@example.com")
+    subprocess.run(["git", *identity, "commit", "-qm", "cut off", "--allow-empty"], env=env, check=True, cwd=repo.root)
+    (private / "hooks").mkdir(exist_ok=True)
+    (private / "hooks/pre-commit").write_text("#!/bin/sh\nexit 1\n")
+    (private / "hooks/pre-commit").chmod(0o755)
+    third = Shells()
+    third.sandboxes = Sandboxes(third.launcher, (repo.backend,))
+    try:
+        result = await repo._replace(shells=third).run("git log --format=%s -1; git commit -qm next --allow-empty")
+        assert (result.code, result.output.strip()) == (0, "cut off"), result
+    finally:
+        await third.close()
+    assert git(repo.root, "log", "--format=%s", "-2").split("\n") == ["next", "cut off"]
+
+
+async def test_submodules_and_linked_work_trees_in_the_project_are_carried(repo: Attacked, tmp_path: Path) -> None:
+    root, lib = repo.root, tmp_path / "lib"
+    subprocess.run(["cp", "-a", root, lib], check=True)
+    git(root, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(lib), "sub")
+    git(root / "sub", "config", "user.name", "A")
+    git(root / "sub", "config", "user.email", "a@example.com")
+    git(root, "commit", "-qm", "with a submodule")
+    git(root, "worktree", "add", "-q", str(root / "tree"))
+    (root / ".git/info/exclude").write_text("/tree\n")
+    line = "cd {}/{}; echo 1 > new.txt; git add new.txt; git commit -qm {}"
+    for folder in ("sub", "tree"):
+        result = await repo.run(line.format(root, folder, folder))
+        assert result.code == 0, result
+        assert git(root / folder, "log", "--format=%s", "-1") == folder
+        assert git(root / folder, "status", "--porcelain") == ""
+    result = await repo.run(f"cd {root}; git add sub; git commit -qm bump; git submodule status; git worktree list")
+    assert result.code == 0, result
+    assert git(root, "status", "--porcelain") == ""
+    made = await repo.run(f"cd {root}; git worktree add -q made && cd made && git commit -q --allow-empty -m made")
+    assert made.code == 0, made
+    assert git(root / "made", "log", "--format=%s", "-1") == "made"
+    gone = await repo.run(f"cd {root}; git worktree remove --force made; rm -rf .git/modules/sub sub")
+    assert "made" not in git(root, "worktree", "list"), gone
+    assert (root / ".git/modules/sub/HEAD").exists()
+    assert "tried to delete" in "".join(gone.warnings)
+    git(root, "submodule", "update", "-f", "--recursive")
+
+
+@pytest.mark.parametrize("kind", ["sha256", "split", "shallow", "alternates", "packed", "odd"])
+async def test_repositories_of_every_kind_are_carried(repo: Attacked, tmp_path: Path, kind: str) -> None:
+    root, source = repo.root, tmp_path / "source"
+    if kind == "split":
+        git(root, "config", "core.splitIndex", "true")
+        git(root, "update-index", "--split-index")
+    elif kind == "packed":
+        git(root, "gc", "-q")
+    elif kind == "odd":
+        git(root, "branch", os.fsdecode(b"odd-\xff-\xc3\xa9"))
+        (root / os.fsdecode(b'odd \xff\n"name')).write_text("1")
+    else:
+        root.rename(source)
+        if kind == "sha256":
+            git(tmp_path, "init", "-q", "--object-format=sha256", str(root))
+            (root / "a.txt").write_text("1")
+        elif kind == "shallow":
+            git(tmp_path, "clone", "-q", "--depth=1", f"file://{source}", str(root))
+        else:
+            inside = tmp_path / "work"
+            git(tmp_path, "clone", "-q", "--bare", str(source), str(tmp_path / "base.git"))
+            git(tmp_path, "clone", "-q", str(source), str(inside))
+            (tmp_path / "base.git").rename(inside / "base.git")
+            git(inside, "repack", "-adq")
+            (inside / ".git/objects/info/alternates").write_text("../../base.git/objects\n")
+            git(inside, "repack", "-adlq")
+        for name, value in (("user.name", "A"), ("user.email", "a@example.com")):
+            git(root, "config", name, value)
+    for number in range(2):
+        result = await repo.run(
+            f"cd {root}; echo {number} > new.txt; git add new.txt a.txt && git commit -qm c{number} && git branch b{number} &&"
+            " (test -e base.git || git add -A) && git status --short | wc -l && git log --oneline && git fsck --no-progress"
+        )
+        assert result.code == 0, result
+        assert git(root, "log", "--format=%s", "-1") == f"c{number}", result
+        assert git(root, "status", "--porcelain", "-uno", "--", "new.txt") == ""
+    git(root, "fsck", "--no-progress")
+
+
+async def test_a_bad_object_index_or_reference_is_not_carried(repo: Attacked) -> None:
+    root = repo.root
+    head = git(root, "rev-parse", "HEAD")
+    lies = (
+        "h=$(echo x | git hash-object -w --stdin); f=.git/objects/$(echo $h | cut -c1-2)/$(echo $h | cut -c3-);"
+        " chmod u+w $f; echo garbage > $f; git update-ref refs/heads/bad $h",
+        "mkdir -p .git/objects/ab; cp .git/real/objects/$(git rev-parse HEAD | sed 's,^..,&/,')"
+        " .git/objects/ab/00000000000000000000000000000000000000; echo ab00000000000000000000000000000000000000 > .git/refs/heads/bad",
+        "t=$(git commit-tree -m x HEAD^{{tree}}); git update-ref refs/heads/bad $t; rm -rf .git/objects/??",
+        "echo 1234567812345678123456781234567812345678 > .git/refs/heads/master",
+        "echo {head} > '.git/refs/heads/a b'; echo {head} > .git/refs/heads/.x; echo {head} > .git/refs/heads/x.lock; mkdir .git/refs/heads/..x; echo {head} > .git/refs/heads/..x/y",
+        "python3 -c \"import os; open(b'.git/refs/heads/\\xff\\n', 'w').write('{head}')\"",
+        "printf '%s ../config\\n%s refs/heads/../../config\\n' {head} {head} >> .git/packed-refs",
+        "git update-index --add --cacheinfo 100644,$(echo x | git hash-object -w --stdin),ok && "
+        "python3 -c \"d = open('.git/index', 'rb').read(); open('.git/index', 'wb').write(d.replace(b'\\0ok\\0', b'\\0/k\\0'))\"; true",
+        "echo x | tee .git/objects/pack/pack-1234567812345678123456781234567812345678.pack >"
+        " .git/objects/pack/pack-1234567812345678123456781234567812345678.idx",
+    )
+    for line in lies:
+        result = await repo.run(f"cd {root}; {line.format(head=head)}")
+        git(root, "fsck", "--strict", "--no-progress")
+        names = git(root, "for-each-ref", "--format=%(refname)").split("\n")
+        assert names == ["refs/heads/master", "refs/heads/side", "refs/tags/v1"], (line, result)
+        assert git(root, "rev-parse", "HEAD") == head, (line, result)
+        assert "/k" not in git(root, "ls-files"), (line, result)
+        assert not list((root / ".git/objects/pack").glob("*1234567*")), line

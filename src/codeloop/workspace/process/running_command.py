@@ -47,7 +47,8 @@ class RunningCommand:
     """One command. Call `start` first, then `finish` to wait for its natural end, or `stop` to end it.
 
     `buffer`: collects its output; `on_output`: called after each piece of it. `protected`: files that are restored
-    afterwards; `sandboxes`: carry over then what it changed in git folders. `find_refusals`: called with the output and the exit code, returns notes about refusals of the sandbox.
+    afterwards; `sandboxes`: carry over then what it changed in git folders. `find_refusals`: called with the output and
+    the exit code, returns notes about refusals of the sandbox.
     """
 
     def __init__(
@@ -219,12 +220,12 @@ class RunningCommand:
         sandboxes, self._sandboxes = self._sandboxes, None
         protected, self._protected = self._protected, None
         if sandboxes is not None:
-            await sandboxes.carry_git()
+            await sandboxes.git.carry()
         if protected is not None:
             is_quick = protected.skip_needless_checks()
             self._notes += protected.restore() if is_quick else await asyncio.to_thread(protected.restore)
             self._moved_files += protected.moved_files
             self._warnings += protected.warnings
         if sandboxes is not None:
-            await sandboxes.carry_git(is_rest=True)
-            self._warnings += sandboxes.take_git_notes()
+            await sandboxes.git.carry(is_rest=True)
+            self._warnings += sandboxes.git.take_notes()

@@ -152,7 +152,7 @@ async def run_sandboxed(
         finally:
             await finish_uncancelled(process.end(0))
             if sandbox is not None:
-                await finish_uncancelled(workspace.shells.sandboxes.carry_git())
+                await finish_uncancelled(workspace.shells.sandboxes.git.carry())
     return SandboxedResult(code, bytes(output), errors.decode("utf-8", "replace"))
 
 

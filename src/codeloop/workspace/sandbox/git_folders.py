@@ -3,25 +3,27 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
 from codeloop.kit.small_files import create_private_folder
 from codeloop.workspace.git.private.base import load_base
-from codeloop.workspace.git.private.private_git_folder import Mount, PrivateGitFolder, is_supported
+from codeloop.workspace.git.private.private_git_folder import Mount, PrivateGitFolder
+from codeloop.workspace.git.private.units import is_supported
 from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
-
-if TYPE_CHECKING:
-    from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 GIT_NAME = "git"
 """The folder in a private folder that holds the private git folders."""
 BASE_NAME = "base.json"
+# Between two looks at what commands that run have changed.
+_WATCH_SECONDS = 2.0
+_Key = tuple[Path, Path, tuple[str, ...]]
+"""The real folder, the private folder of this process, and the paths that commands may change here alone."""
 
 
 class PreparedGit(Struct, frozen=True):
@@ -33,43 +35,70 @@ class PreparedGit(Struct, frozen=True):
 
 
 class GitFolders:
-    """The private git folders of one process."""
+    """The private git folders of the sandboxes of one work tree. Close them after the sandboxes.
 
-    def __init__(self) -> None:
-        self._folders: dict[tuple[Path, Path, tuple[str, ...]], PrivateGitFolder] = {}
+    `is_idle`: returns whether nothing runs in a sandbox.
+    """
+
+    def __init__(self, is_idle: Callable[[], bool]) -> None:
+        self._is_idle = is_idle
+        self._folders: dict[_Key, PrivateGitFolder] = {}
         self._prepared: dict[tuple[PrivateGitFolder, ...], PreparedGit] = {}
-        self.notes: list[str] = []
-        """Notes of the carrying-over that nobody has been told yet."""
+        self._notes: list[str] = []
+        self._watch: asyncio.Task[None] | None = None
 
-    async def prepare(self, policy: "SandboxPolicy", place: Path, *, is_idle: bool) -> PreparedGit:
+    async def prepare(self, policy: SandboxPolicy, place: Path) -> PreparedGit:
         """Make the private git folders of a policy like the real ones. Raises OSError.
 
-        `place`: the private folder of this process; `is_idle`: nothing runs that sees them.
+        `place`: the private folder of this process.
         """
         supported = [top for top in policy.git_folders if is_supported(top)]
-        new = [key for key in (_make_key(top, place, policy) for top in supported) if key not in self._folders]
-        if new:
-            await asyncio.to_thread(self._open, new, policy)
-        folders = tuple(self._folders[_make_key(top, place, policy)] for top in supported)
+        keys = [_make_key(top, place, policy) for top in supported]
+        if not all(key in self._folders for key in keys):
+            await asyncio.to_thread(self._open, [key for key in keys if key not in self._folders], policy)
+        folders = tuple(self._folders[key] for key in keys)
+        if self._watch is None or self._watch.done():
+            self._watch = asyncio.create_task(self._carry_repeatedly())
         prepared = self._prepared.get(folders)
-        if prepared is not None and all(each.is_unchanged for each in folders):
-            return prepared
-        read_only = [Mount(str(top), str(top), is_writable=False) for top in policy.git_folders if top not in supported]
-        self._prepared[folders] = prepared = await asyncio.to_thread(self._synchronise, folders, read_only, is_idle)
+        if prepared is None or not all(each.is_unchanged for each in folders):
+            tops = [top for top in policy.git_folders if top not in supported]
+            prepared = self._prepared[folders] = await asyncio.to_thread(self._synchronise, folders, tops)
         return prepared
 
-    async def carry(self, *, is_idle: bool, is_rest: bool = False) -> None:
-        """Carry over what commands have changed. `is_idle`: none runs; `is_rest`: only what waited for that."""
-        changed = [each for each in self._folders.values() if (each.has_waiting if is_rest else not each.is_unchanged)]
-        if changed:
-            await asyncio.to_thread(self._carry, changed, is_idle=is_idle, is_checked=is_idle and is_rest)
+    async def carry(self, *, is_rest: bool = False) -> None:
+        """Carry over what commands have changed, to be called when one ends; while one runs it is done repeatedly.
+
+        It has to be called again (`is_rest`) when the repositories that the command made were looked through: only then
+        an index is carried that names more of them.
+        """
+        folders = [each for each in self._folders.values() if (each.has_waiting if is_rest else not each.is_unchanged)]
+        if folders:
+            await asyncio.to_thread(self._carry, folders, is_checked=is_rest and self._is_idle())
 
     def take_notes(self) -> list[str]:
-        """Return the notes since the last call, each once."""
-        notes, self.notes = list(dict.fromkeys(self.notes)), []
-        return notes
+        """Return a text for user and model on what was carried over since the last call, if they should know of it."""
+        notes, self._notes = list(dict.fromkeys(self._notes)), []
+        return [f"In git: {'; '.join(notes)}."] if notes else []
 
-    def _open(self, keys: Iterable[tuple[Path, Path, tuple[str, ...]]], policy: "SandboxPolicy") -> None:
+    async def close(self) -> None:
+        """Carry over what is left, and end."""
+        if self._watch is not None:
+            self._watch.cancel()
+            await asyncio.wait([self._watch])
+        await self.carry()
+        await self.carry(is_rest=True)
+        self._folders.clear()
+        self._prepared.clear()
+
+    async def _carry_repeatedly(self) -> None:
+        """Carry over as long as a command runs."""
+        while True:
+            await asyncio.sleep(_WATCH_SECONDS)
+            if self._is_idle():
+                return
+            await self.carry()
+
+    def _open(self, keys: Iterable[_Key], policy: SandboxPolicy) -> None:
         for top, folder, granted in keys:
             name = hashlib.blake2b(os.fsencode("\0".join((str(top), *granted))), digest_size=8).hexdigest()
             create_private_folder(folder / name)
@@ -78,20 +107,19 @@ class GitFolders:
             if (folder / name / BASE_NAME).exists():
                 # An earlier process may have ended before it carried everything over. Then it begins anew: what that
                 # process's commands left beside it, such as hooks, has ended with it.
-                self.notes += private.synchronise(is_idle=True)
+                self._notes += private.synchronise(is_idle=True)
                 private.remove()
                 create_private_folder(folder / name)
                 private = PrivateGitFolder(top, folder / name, roots)
             private.granted = granted
             self._folders[top, folder, granted] = private
 
-    def _synchronise(
-        self, folders: tuple[PrivateGitFolder, ...], read_only: Iterable[Mount], is_idle: bool
-    ) -> PreparedGit:
-        mounts = list(read_only)
+    def _synchronise(self, folders: tuple[PrivateGitFolder, ...], read_only: Iterable[Path]) -> PreparedGit:
+        is_idle = self._is_idle()
+        mounts = [Mount(str(top), str(top), is_writable=False) for top in read_only]
         points: list[str] = []
         for each in folders:
-            self.notes += each.synchronise(is_idle=is_idle, is_checked=is_idle)
+            self._notes += each.synchronise(is_idle=is_idle, is_checked=is_idle)
             own = each.list_mounts()
             mounts += own
             # A mount ends where its point is removed, which only we do.
@@ -99,10 +127,10 @@ class GitFolders:
         paths = (*(mount.source for mount in mounts), *points)
         return PreparedGit(folders, tuple(mounts), tuple(map(identify_file, paths)))
 
-    def _carry(self, folders: Iterable[PrivateGitFolder], *, is_idle: bool, is_checked: bool) -> None:
+    def _carry(self, folders: Iterable[PrivateGitFolder], *, is_checked: bool) -> None:
         for each in folders:
             with suppress(OSError):
-                self.notes += each.synchronise(is_idle=is_idle, is_checked=is_checked)
+                self._notes += each.synchronise(is_idle=self._is_idle(), is_checked=is_checked)
 
 
 def recover_changes(place: Path) -> list[str]:
@@ -116,7 +144,7 @@ def recover_changes(place: Path) -> list[str]:
     return notes
 
 
-def _make_key(top: Path, place: Path, policy: "SandboxPolicy") -> tuple[Path, Path, tuple[str, ...]]:
+def _make_key(top: Path, place: Path, policy: SandboxPolicy) -> _Key:
     """Return what a private git folder is found by: commands that may change more of it have one of their own."""
     granted = sorted(str(path.relative_to(top)) for path in policy.granted if path.is_relative_to(top) and path != top)
     return top, place / GIT_NAME, tuple(granted)

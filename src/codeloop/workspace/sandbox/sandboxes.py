@@ -43,8 +43,6 @@ _CONTAINER_MEMORY_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/m
 _CONTAINER_PROCESS_FILES = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
 # Linux follows this many links in one path; then it fails with ELOOP.
 _MAX_LINKS = 40
-# Between two looks at what commands that run have changed in their private git folders.
-_GIT_WATCH_SECONDS = 2.0
 _MOUNTING_BACKENDS = ("namespaces", "bubblewrap")
 Backend = Literal["namespaces", "bubblewrap", "landlock", "sandbox-exec"]
 # In the order in which they are tried; docs/decisions/0019 says why bubblewrap comes second.
@@ -124,8 +122,7 @@ class Sandboxes:
         self._base: ProcessStarter | None = None
         self._network: ProcessStarter | None = None
         self._private_folders = PrivateFolders()
-        self._git_folders = GitFolders()
-        self._git_watch: asyncio.Task[None] | None = None
+        self.git = GitFolders(lambda: all(sandbox.starter.is_idle for sandbox in self._sandboxes))
         self._temporary: Path | None = None
         self._sandboxes: list[Sandbox] = []
         self._proxies: dict[ProcessStarter | None, SessionProxy] = {}
@@ -183,39 +180,10 @@ class Sandboxes:
         return current
 
     async def _prepare_git(self, policy: SandboxPolicy) -> PreparedGit:
-        """Make the private git folders of a policy like the real ones, where they can be mounted. Raises OSError."""
+        """Prepare what is mounted in place of git folders, where a backend can mount. Raises OSError."""
         can_mount = any(each in _MOUNTING_BACKENDS and each not in self.refused for each in self._backends)
         private = self._private_folders.claim_folder(policy) if can_mount and policy.git_folders else None
-        if private is None:
-            return PreparedGit()
-        if self._git_watch is None or self._git_watch.done():
-            self._git_watch = asyncio.create_task(self._watch_git())
-        return await self._git_folders.prepare(policy, private.path, is_idle=self._is_idle)
-
-    async def carry_git(self, *, is_rest: bool = False) -> None:
-        """Carry over what commands have changed in private git folders, to be called when one ends.
-
-        It has to be called again (`is_rest`) when the repositories that the command made were looked through: only then
-        an index is carried that names more of them. While a command runs, it is done every few seconds.
-        """
-        await self._git_folders.carry(is_idle=self._is_idle, is_rest=is_rest)
-
-    def take_git_notes(self) -> list[str]:
-        """Return a text for user and model on what was carried over since the last call, if they should know of it."""
-        notes = self._git_folders.take_notes()
-        return [f"In git: {'; '.join(notes)}."] if notes else []
-
-    @property
-    def _is_idle(self) -> bool:
-        return all(sandbox.starter.is_idle for sandbox in self._sandboxes)
-
-    async def _watch_git(self) -> None:
-        """Carry over, as long as a command runs."""
-        while True:
-            await asyncio.sleep(_GIT_WATCH_SECONDS)
-            if self._is_idle:
-                return
-            await self.carry_git()
+        return await self.git.prepare(policy, private.path) if private is not None else PreparedGit()
 
     async def end_sandbox(self, policy: SandboxPolicy) -> None:
         """End the sandbox of a policy that no further command will run under."""
@@ -257,11 +225,7 @@ class Sandboxes:
             if each is not None:
                 await each.end()
         self._network = self._base = None
-        if self._git_watch is not None:
-            self._git_watch.cancel()
-            await asyncio.wait([self._git_watch])
-        await self.carry_git()
-        await self.carry_git(is_rest=True)
+        await self.git.close()
         self._private_folders.close()
         if self._temporary is not None:
             remove_tree(self._temporary)
@@ -431,9 +395,7 @@ def _list_plan_rows(policy: SandboxPolicy) -> list[str]:
 
 def _identify_files(policy: SandboxPolicy) -> tuple[bytes, ...]:
     """Return the identity of each file that a policy's paths name now."""
-    return tuple(
-        identify_file(path) for path in (*policy.writable, *policy.protected, *policy.hidden)
-    )
+    return tuple(identify_file(path) for path in (*policy.writable, *policy.protected, *policy.hidden))
 
 
 def _compute_bounds() -> Bounds:

@@ -273,7 +273,9 @@ class ProjectRepositories:
 
     def _list_submodules(self, folder: Path) -> set[str]:
         """Return the paths that the index of a git directory names as other repositories, or a command's index does."""
-        private = (below / folder.relative_to(top) for top, below in self.private_folders.items() if folder.is_relative_to(top))
+        private = (
+            below / folder.relative_to(top) for top, below in self.private_folders.items() if folder.is_relative_to(top)
+        )
         return {name for each in (folder, *private) for name in list_submodule_paths(each / "index")}
 
     def _list_git_folders(self) -> list[Path]:

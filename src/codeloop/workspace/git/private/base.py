@@ -57,8 +57,17 @@ def load_base(file: Path) -> Base | None:
     try:
         real, roots, files, refs = json.loads(read_bounded(file, _MAX_BYTES))
         base = Base(file, Path(real), tuple(map(Path, roots)))
-        base.files = {path: tuple(each and tuple(each) for each in stamps) for path, stamps in files.items()}
+        for path, (real_stamp, private_stamp) in files.items():
+            base.put(path, _make_stamp(real_stamp), _make_stamp(private_stamp))
         base.refs = refs
     except (OSError, ValueError, TypeError, AttributeError):
         return None
     return base
+
+
+def _make_stamp(numbers: list[int] | None) -> Stamp | None:
+    """Return a stamp that was stored as a list."""
+    if numbers is None:
+        return None
+    inode, size, modified, changed = numbers
+    return inode, size, modified, changed

@@ -45,7 +45,7 @@ class Carrier:
                 if is_carried:
                     return
         elif private != base_private and private is not None and how.is_kept and not self._are_equal(path):
-            self.notes.append(f"{self.real.path / path} was changed outside of the sandbox at the same time: that counts")
+            self.notes.append(f"{self.real.path / path} was changed outside of the sandbox meanwhile: that counts")
         self.take_over(path)
 
     def take_over(self, path: str) -> None:
@@ -96,7 +96,7 @@ class Carrier:
             raise FileExistsError(path)
         carried = how.check(data, before)
         if carried is None:
-            self.notes.append(f"{self.real.path / path} was not changed: the command left there what git does not write")
+            self.notes.append(f"{self.real.path / path} was not changed: what the command left is not of git")
             return False
         if carried != data:
             self.notes.append(f"lines of {self.real.path / path} that git would run were left out of it")

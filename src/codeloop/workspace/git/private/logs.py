@@ -6,7 +6,7 @@ from contextlib import suppress
 from codeloop.workspace.git.private.carrier import Carrier
 from codeloop.workspace.git.private.names import LOG_BYTES, LOG_LINES
 from codeloop.workspace.git.private.open_folder import FileChangedError, make_stamp
-from codeloop.workspace.git.private.refs import STASH, RefCarrier, RefChange
+from codeloop.workspace.git.private.refs import STASH, RefCarrier, RefChange, Refs
 
 _MAX_LOGS = 100_000
 
@@ -17,10 +17,15 @@ class LogCarrier:
     def __init__(self, carrier: Carrier, refs: RefCarrier) -> None:
         self._carrier = carrier
         self._refs = refs
+        # The references that are there by now, None for the folder of a work tree, and the length of the logs' folder.
+        self._real: Refs | None = None
+        self._start = 0
 
     def carry(self, unit: str, changes: Sequence[RefChange], *, has_tree: bool) -> None:
         """Carry all logs of a git folder. `changes`: those of its references that were made; `has_tree`: as of Unit."""
         carrier = self._carrier
+        self._real = carrier.base.refs.get(unit)
+        self._start = len(f"{unit}logs/")
         deleted = {f"{unit}logs/{change.name}" for change in changes if not change.new}
         paths = {path for path in carrier.base.files if path.startswith(f"{unit}logs/")}
         for side in (carrier.real, carrier.private):
@@ -46,9 +51,10 @@ class LogCarrier:
             common = base_private[1] if base_private is not None else 0
             new = data[common:]
             if data[:common] == before[:common] and LOG_LINES.fullmatch(new):
-                if not before.endswith(new) or real == base_real:
+                is_true = self._is_true(path, new)
+                if is_true and (not before.endswith(new) or real == base_real):
                     carrier.real.append(path, new)
-                if real == base_real:
+                if is_true and real == base_real:
                     # Both have the same lines now.
                     carrier.base.put(path, carrier.real.read_stamp(path), make_stamp(status))
                     return
@@ -62,6 +68,14 @@ class LogCarrier:
             carrier.base.put(path, None, None)
             return
         carrier.take_over(path)
+
+    def _is_true(self, path: str, lines: bytes) -> bool:
+        """Return whether new lines of a log lead to what is there: their last commit is that of the reference."""
+        name, last = path[self._start :], "".join(_list_commits(lines)[-1:])
+        if name != "HEAD":
+            return self._real is not None and self._real.get(name) == last
+        is_known = any(last in refs.values() for refs in self._carrier.base.refs.values())
+        return is_known or bool(last and self._refs.has_all([last]))
 
     def _rewrite_stash(self, path: str, before: bytes, data: bytes) -> None:
         """Replace the log of the stash, which is the list of its entries."""

@@ -4,9 +4,8 @@ import os
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from subprocess import CompletedProcess
 
-from codeloop.kit.git import make_git_call
+from codeloop.kit.git import GitCall, make_git_call
 from codeloop.kit.small_files import create_private_folder, read_start_or_empty
 from codeloop.schema.limits import VCS_TIME
 
@@ -31,13 +30,13 @@ class OwnGit:
         """Run git with `data` as its input. Returns whether its exit code is 0."""
         self._make_folder()
         call = make_git_call(self._place, *arguments, environment=os.environ)
-        return _finish(call.command, call.environment, data=data, seconds=VCS_TIME.seconds)
+        return _finish(call, data=data, seconds=VCS_TIME.seconds)
 
     def store_pack(self, pack: int, options: Sequence[str]) -> bool:
         """Check a pack, an open file, and add it to the real objects. Returns whether it is there."""
         self._make_folder()
         call = make_git_call(self._place, "index-pack", "--stdin", "--fix-thin", *options, environment=os.environ)
-        return _finish(call.command, call.environment, file=pack, seconds=_PACK_SECONDS)
+        return _finish(call, file=pack, seconds=_PACK_SECONDS)
 
     def _make_folder(self) -> None:
         if self._is_made:
@@ -56,13 +55,18 @@ class OwnGit:
             link.symlink_to(self._real / name)
 
 
-def _finish(
-    command: list[str], environment: dict[str, str], *, seconds: float, data: bytes | None = None, file: int | None = None
-) -> bool:
-    """Run a program to its end, with `data` or an open file as its input. Returns whether its exit code is 0."""
+def _finish(call: GitCall, *, seconds: float, data: bytes | None = None, file: int | None = None) -> bool:
+    """Run git to its end, with `data` or an open file as its input. Returns whether its exit code is 0."""
     try:
-        ended: CompletedProcess[bytes] = subprocess.run(
-            command, capture_output=True, env=environment, input=data, stdin=file, timeout=seconds
+        ended = subprocess.run(
+            call.command,
+            check=False,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            env=call.environment,
+            input=data,
+            stdin=file,
+            timeout=seconds,
         )
     except subprocess.TimeoutExpired:
         return False

@@ -7,14 +7,15 @@ command changed is carried over as data (`names.py` lists what, and checks it); 
 import os
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import create_private_folder, read_start_or_empty
 from codeloop.workspace.files.path_states import PathStates
-from codeloop.workspace.git.planted.configured_files import read_file_settings
-from codeloop.workspace.git.planted.layout import read_pointer, read_reference
+from codeloop.workspace.git.planted.layout import read_pointer
 from codeloop.workspace.git.private.base import Base, load_base
 from codeloop.workspace.git.private.carrier import Carrier
 from codeloop.workspace.git.private.logs import LogCarrier
@@ -41,13 +42,13 @@ from codeloop.workspace.git.private.refs import (
     read_refs,
     write_private_refs,
 )
+from codeloop.workspace.git.private.units import Unit, is_below, list_closed_refs, list_foreign_modules, list_units
 
 SHOWN_FOLDER = "real"
 """The folder in a private git folder where the real objects are mounted."""
 _SHARED_STORES = ("objects", "lfs")
 _CONFIG_BYTES = 256 * 1024
 _POINTER_BYTES = 4096
-_MAX_UNITS = 2_000
 _MAX_STATE_FILES = 10_000
 _OWN_ENTRIES = frozenset({
     *("HEAD", "index", "packed-refs", "refs", "objects", "lfs", "logs", "worktrees", "modules", "shallow", "info"),
@@ -55,18 +56,6 @@ _OWN_ENTRIES = frozenset({
     *("rr-cache", "branches", "description", "gc.log", "gc.pid", "gitk.cache"),
 })  # fmt: skip
 """Entries that a private folder has of its own; any other one of the real folder is shown, read-only."""
-
-
-class Unit(NamedTuple):
-    """A git folder in the top one. `path`: below it, with a slash at its end; "" for the top one itself.
-
-    `is_main`: it has objects and references; else it is the folder of a linked work tree. `has_tree`: its work tree is
-    one in which commands work here; what is checked out in another one stays as it is.
-    """
-
-    path: str
-    is_main: bool
-    has_tree: bool
 
 
 class Mount(NamedTuple):
@@ -143,7 +132,7 @@ class PrivateGitFolder:
                 if unit.is_main
             }
             for unit in units:
-                closed = self._list_closed_refs(unit, units)
+                closed = list_closed_refs(self.real, unit, units)
                 refs = RefCarrier(self._bind_git(unit), parents.get(unit.path, {}), closed)
                 changes = self._carry_refs(carrier, refs, unit) if unit.is_main else []
                 LogCarrier(carrier, refs).carry(unit.path, changes, has_tree=unit.has_tree)
@@ -199,11 +188,12 @@ class PrivateGitFolder:
         try:
             entry = Path(os.fsdecode(private.read(f"{path}gitdir", _POINTER_BYTES)[0].removesuffix(b"\n")))
             tree = entry.parent
-            is_inside = entry.name == ".git" and any(tree.is_relative_to(root) for root in self._base.roots)
-            if not is_inside or str(tree) != os.path.realpath(tree) or read_pointer(entry, "gitdir:") != self.real / path:
+            is_inside = entry.name == ".git" and is_below(tree, self._base.roots)
+            if not is_inside or str(tree) != os.path.realpath(tree):
                 return False
-            if private.read_stamp(f"{path}index.lock") is not None:
-                # It is still being made.
+            # With a lock it is still being made.
+            is_locked = private.read_stamp(f"{path}index.lock") is not None
+            if is_locked or read_pointer(entry, "gitdir:") != self.real / path:
                 return False
             for name, text in (("commondir", b"../..\n"), ("gitdir", os.fsencode(f"{entry}\n"))):
                 stamp = real.write(f"{path}{name}", text)
@@ -221,9 +211,21 @@ class PrivateGitFolder:
             carrier.notes.append(f"the command tried to delete {self.real / unit.path}: it is as it was")
             base.forget(unit.path)
             is_known = False
-        if is_known:
+        if not is_known:
+            self._make_unit(private, unit)
+            carrier.has_written = True
+        if not unit.is_main:
             return
-        carrier.has_written = True
+        alternates = f"{unit.path}objects/info/alternates"
+        lines = [f"../{SHOWN_FOLDER}/objects", *_list_alternates(self.real / unit.path / "objects")]
+        text = os.fsencode("".join(f"{line}\n" for line in lines))
+        with suppress(OSError):
+            if private.read_stamp(alternates) is not None and private.read(alternates, _CONFIG_BYTES)[0] == text:
+                return
+        private.write(alternates, text)
+
+    def _make_unit(self, private: OpenFolder, unit: Unit) -> None:
+        """Make an empty git folder in the private one."""
         if unit.path:
             remove_tree(private.path / unit.path)
         else:
@@ -231,14 +233,11 @@ class PrivateGitFolder:
                 remove_tree(private.path / name)
         for name in ("info", *(("objects/info", "objects/pack", "refs/heads", "refs/tags") if unit.is_main else ())):
             private.make_folder(f"{unit.path}{name}")
-        if unit.is_main:
-            lines = [f"../{SHOWN_FOLDER}/objects", *_list_alternates(self.real / unit.path / "objects")]
-            private.write(f"{unit.path}objects/info/alternates", os.fsencode("".join(f"{line}\n" for line in lines)))
 
     def _is_git_folder(self, private: OpenFolder, unit: Unit) -> bool:
         """Return whether a private git folder is one still. Git itself never removes what is looked for."""
         folders = ["objects", "refs"] if unit.is_main else []
-        if not all(os.path.isdir(private.path / unit.path / name) for name in folders):
+        if not all((private.path / unit.path / name).is_dir() for name in folders):
             return False
         if self._base.refs.get(unit.path) and private.read_stamp(f"{unit.path}packed-refs") is None:
             return False
@@ -267,17 +266,6 @@ class PrivateGitFolder:
         self._base.refs[unit.path] = real.refs if is_equal else current.refs
         return changes
 
-    def _list_closed_refs(self, unit: Unit, units: Sequence[Unit]) -> frozenset[str]:
-        """Return the references that commands here may not change: what is checked out in other work trees."""
-        if not unit.is_main:
-            return frozenset()
-        trees = [each for each in units if each.path == unit.path or each.path.startswith(f"{unit.path}worktrees/")]
-        own, others = (
-            {read_reference(self.real / each.path / "HEAD") for each in trees if each.has_tree == has_tree}
-            for has_tree in (True, False)
-        )
-        return frozenset({*(others - own), *(() if unit.has_tree else TREE_REFS)} - {""})
-
     def _carry_files(self, carrier: Carrier, unit: Unit) -> None:
         """Carry the files of a git folder, the index last: what it names is there by then."""
         top, names = unit.path, dict[str, CarriedFile]()
@@ -301,6 +289,7 @@ class PrivateGitFolder:
         for side in (carrier.real, carrier.private):
             entries = [name for name, is_folder in side.list_entries(top.rstrip("/")) if not is_folder]
             names |= dict.fromkeys((name for name in entries if name.startswith(SHARED_INDEX_PREFIX)), INDEX_FILE)
+        names["HEAD"] = TREE_FILES["HEAD"]._replace(check=partial(self._check_head, unit))
         for name, how in names.items():
             carrier.carry(f"{top}{name}", how)
         for folder in folders:
@@ -311,6 +300,19 @@ class PrivateGitFolder:
                 one.remove_folder(f"{top}{folder}")
         carrier.carry(f"{top}index", INDEX_FILE)
 
+    def _check_head(self, unit: Unit, data: bytes, _real: bytes) -> bytes | None:
+        """Check a HEAD: it names a branch, or a commit that is there."""
+        head = TREE_FILES["HEAD"].check(data, b"")
+        commit = data.strip().decode("utf-8", "replace")
+        if (
+            head is None
+            or data.startswith(b"ref:")
+            or any(commit in refs.values() for refs in self._base.refs.values())
+        ):
+            return head
+        main = unit if unit.is_main else Unit(unit.path.rpartition("worktrees/")[0], is_main=True, has_tree=False)
+        return head if RefCarrier(self._bind_git(main), {}, frozenset()).has_all([commit]) else None
+
     def list_mounts(self) -> list[Mount]:
         """Return what a sandbox sees in place of the real folder, the outer ones first; makes the points of mounts.
 
@@ -319,7 +321,8 @@ class PrivateGitFolder:
         mounts = [Mount(str(self.private), str(self.real), is_writable=True)]
         private = OpenFolder(self.private)
         try:
-            for unit in list_units(self.real, self._base.roots):
+            units = list_units(self.real, self._base.roots)
+            for unit in units:
                 shown = [(name, f"{SHOWN_FOLDER}/{name}") for name in _SHARED_STORES if unit.is_main]
                 with os.scandir(self.real / unit.path) as entries:
                     others = sorted(entry.name for entry in entries if _is_shown(entry.name))
@@ -329,112 +332,37 @@ class PrivateGitFolder:
                     source = self._find_source(f"{unit.path}{name}")
                     if source is None or path in self._list_granted_files():
                         continue
-                    _make_point(private, path, is_folder=os.path.isdir(source))
-                    mounts.append(Mount(source, f"{self.real}/{path}", is_writable=path in self.granted))
-            for path in self._list_foreign_modules():
+                    _make_point(private, path, is_folder=source.is_dir())
+                    mounts.append(Mount(str(source), f"{self.real}/{path}", is_writable=path in self.granted))
+                if (self.real / unit.path / "objects/info/alternates").exists():
+                    # Its paths begin at another place here: the private one names the same folders.
+                    point = f"{self.real / unit.path / SHOWN_FOLDER}/objects/info/alternates"
+                    mounts.append(Mount("/dev/null", point, is_writable=False))
+            for path in list_foreign_modules(self.real, units):
                 _make_point(private, path, is_folder=True)
-                mounts.append(Mount(str(self.real / path), f"{self.real}/{path}", is_writable=False))
+                mounts.append(Mount(str(self.real / path), str(self.real / path), is_writable=False))
             for path in set(self.granted) - set(self._list_granted_files()):
                 source = self._find_source(path)
                 if source is not None and not any(mount.point == f"{self.real}/{path}" for mount in mounts):
-                    mounts.append(Mount(source, f"{self.real}/{path}", is_writable=True))
+                    mounts.append(Mount(str(source), f"{self.real}/{path}", is_writable=True))
         finally:
             private.close()
         return mounts
 
-    def _list_foreign_modules(self) -> list[str]:
-        """Return the git folders of submodules that are not checked out where commands work."""
-        units = list_units(self.real, self._base.roots)
-        own = {unit.path for unit in units}
-        found: list[str] = []
-        for unit in [unit for unit in units if unit.is_main]:
-            waiting = [f"{unit.path}modules/{name}" for name in _list_subfolders(self.real / unit.path / "modules")]
-            for path in waiting:
-                if not (self.real / path / "HEAD").is_file():
-                    waiting += [f"{path}/{name}" for name in _list_subfolders(self.real / path)][:_MAX_UNITS]
-                elif f"{path}/" not in own:
-                    found.append(path)
-        return found
-
     def _list_granted_files(self) -> list[str]:
         """Return the granted paths that are carried as files; others are mounted: folders, and files in shown ones."""
         tops = {path: path.partition("/")[0] for path in self.granted}
-        is_in_shown = {path: _is_shown(top) and os.path.isdir(self.real / top) for path, top in tops.items()}
-        return [path for path in self.granted if not is_in_shown[path] and not os.path.isdir(self.real / path)]
+        is_in_shown = {path: _is_shown(top) and (self.real / top).is_dir() for path, top in tops.items()}
+        return [path for path in self.granted if not is_in_shown[path] and not (self.real / path).is_dir()]
 
-    def _find_source(self, path: str) -> str | None:
+    def _find_source(self, path: str) -> Path | None:
         """Return the file or folder to be shown for a path of the real folder; None: there is none that may be."""
-        source = os.path.realpath(self.real / path)
-        if not (os.path.isfile(source) or os.path.isdir(source)):
-            return None
-        inside = (self.real, *self._base.roots)
-        return source if any(Path(source).is_relative_to(each) for each in inside) else None
+        source = Path(os.path.realpath(self.real / path))
+        is_inside = is_below(source, (self.real, *self._base.roots))
+        return source if is_inside and (source.is_file() or source.is_dir()) else None
 
     def _bind_git(self, unit: Unit) -> OwnGit:
         return OwnGit(self.real / unit.path, self._place / "own")
-
-
-def is_supported(real: Path) -> bool:
-    """Return whether a git folder can have a private one: references as files, and no links to another repository."""
-    config = read_start_or_empty(real / "config", _CONFIG_BYTES).lower()
-    if b"reftable" in config:
-        return False
-    if os.path.islink(real / "packed-refs") or not os.path.isfile(real / "HEAD"):
-        return False
-    return all(os.path.isdir(real / name) and not os.path.islink(real / name) for name in ("objects", "refs"))
-
-
-def list_units(real: Path, roots: Sequence[Path]) -> list[Unit]:
-    """Return the git folders in a top one, itself first, of linked work trees and of submodules.
-
-    Left out are those of which no work tree is one of commands here.
-    """
-    units = [Unit("", is_main=True, has_tree=_is_below(real, roots) or _leads_to(real, roots))]
-    for unit in units:
-        if not unit.is_main or len(units) > _MAX_UNITS:
-            continue
-        for name in _list_subfolders(real / unit.path / "worktrees"):
-            path = f"{unit.path}worktrees/{name}/"
-            tree = read_pointer(real / path / "gitdir")
-            units.append(Unit(path, is_main=False, has_tree=tree is not None and _is_below(tree, roots)))
-        waiting = [f"{unit.path}modules/{name}" for name in _list_subfolders(real / unit.path / "modules")]
-        for path in waiting:
-            if (real / path / "HEAD").is_file():
-                units += _list_module_units(real, f"{path}/", roots)
-            elif len(waiting) < _MAX_UNITS:
-                waiting += [f"{path}/{name}" for name in _list_subfolders(real / path)]
-    return units
-
-
-def _list_module_units(real: Path, path: str, roots: Sequence[Path]) -> list[Unit]:
-    """Return the unit of a submodule, if it is checked out where commands work."""
-    pointers = [
-        read_pointer(real / path / "worktrees" / name / "gitdir")
-        for name in _list_subfolders(real / path / "worktrees")
-    ]
-    has_tree = _leads_to(real / path, roots)
-    is_needed = has_tree or any(tree is not None and _is_below(tree, roots) for tree in pointers)
-    return [Unit(path, is_main=True, has_tree=has_tree)] if is_needed and is_supported(real / path) else []
-
-
-def _is_below(path: Path, roots: Sequence[Path]) -> bool:
-    return any(path.is_relative_to(root) for root in roots)
-
-
-def _leads_to(folder: Path, roots: Sequence[Path]) -> bool:
-    """Return whether the work tree that a git folder names is one of commands, or a `.git` file there names it."""
-    trees = [setting.value for setting in read_file_settings(folder / "config") if setting.name == "core.worktree"]
-    if trees:
-        return _is_below(Path(os.path.realpath(folder / trees[-1])), roots)
-    return any(read_pointer(root / ".git", "gitdir:") == folder for root in roots)
-
-
-def _list_subfolders(folder: Path) -> list[str]:
-    try:
-        with os.scandir(folder) as entries:
-            return sorted(entry.name for entry in entries if entry.is_dir(follow_symlinks=False))
-    except OSError:
-        return []
 
 
 def _list_watched(top: OpenFolder, unit: Unit) -> Iterator[str]:

@@ -146,13 +146,13 @@ class RefCarrier:
         if not changes:
             return []
         new = dict.fromkeys(change.new for change in changes if change.new)
-        is_complete = not new or self._has_all(new)
+        is_complete = not new or self.has_all(new)
         if is_complete and self._update(changes):
             return changes
         made = [
             change
             for change in changes
-            if (is_complete or not change.new or self._has_all([change.new])) and self._update([change])
+            if (is_complete or not change.new or self.has_all([change.new])) and self._update([change])
         ]
         self.notes += [
             f"{_describe(change.name)} was not changed outside of the sandbox: git refused it, or objects are missing"
@@ -161,7 +161,7 @@ class RefCarrier:
         ]
         return made
 
-    def _has_all(self, commits: Iterable[str]) -> bool:
+    def has_all(self, commits: Iterable[str]) -> bool:
         """Return whether the real folder has everything that these commits need."""
         rows = "".join(f"{commit}\n" for commit in commits).encode()
         return self._git.succeeds(("rev-list", "--objects", "--quiet", "--stdin", "--not", "--all"), rows)

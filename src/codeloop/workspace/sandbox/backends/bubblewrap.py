@@ -39,8 +39,8 @@ def find_bubblewrap() -> str:
 class MountedFolders(Struct, frozen=True):
     """Folders of ours that are mounted for the command, which writes to them.
 
-    `temporary` is mounted as `/tmp`; `private` holds the private home and caches, if any; `git`: what is mounted in place
-    of git folders, with the points of the mounts made.
+    `temporary` is mounted as `/tmp`; `private` holds the private home and caches, if any; `git`: what is mounted in
+    place of git folders, with the points of the mounts made.
     """
 
     temporary: Path
@@ -82,8 +82,7 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, mounted_folders:
             command += _replace_cache(path, mounted_folders.private)
         elif path in writable or is_below(path, (*REPLACED_FOLDERS, *replaced, *replica_by_root)):
             command += (binds[path], replica_by_root.get(path, path), path)
-    for mount in mounted_folders.git:
-        command += ("--bind" if mount.is_writable else "--ro-bind", mount.source, mount.point)
+    command += [word for mount in mounted_folders.git for word in _bind_mount(mount)]
     for path, target in policy.links:
         command += _add_link(path, target, policy, mounted_folders)
     for path in emptied_folders:
@@ -102,6 +101,10 @@ def _replace_cache(path: str, private: Path | None) -> Iterable[str]:
     """Return the option that shows an empty folder in place of a cache: two sandboxes can't mount the same layer."""
     # The cache itself must never be writable.
     return () if private is None else ("--bind", str(make_cache_folder(private, path)), path)
+
+
+def _bind_mount(mount: Mount) -> tuple[str, str, str]:
+    return "--bind" if mount.is_writable else "--ro-bind", mount.source, mount.point
 
 
 def _add_link(path: Path, target: str, policy: SandboxPolicy, mounted_folders: MountedFolders) -> Iterable[str]:
