@@ -221,6 +221,8 @@ class RunningCommand:
         protected, self._protected = self._protected, None
         if sandboxes is not None:
             await sandboxes.git.carry()
+            if protected is not None and sandboxes.git.has_waiting:
+                protected.require_check()
         if protected is not None:
             is_quick = protected.skip_needless_checks()
             self._notes += protected.restore() if is_quick else await asyncio.to_thread(protected.restore)

@@ -123,9 +123,7 @@ async def run_sandboxed(
     if sandbox is not None:
         repositories = await workspace.shells.record_repositories(sandbox)
         quarantine = locate_quarantine(workspace.scratch)
-        protected = ProtectedFiles(
-            sandbox.policy, quarantine, repositories, remember_contents=sandbox.backend == "landlock"
-        )
+        protected = ProtectedFiles(sandbox, quarantine, repositories)
     output, errors = bytearray(), bytearray()
     pipes = (
         Pipe(partial(_append_up_to, output, max_bytes + 1)),

@@ -247,9 +247,7 @@ class Shells:
         async with self.sandboxes.hold_sandbox(command.policy) as sandbox:
             quarantine = locate_quarantine(context.scratch)
             repositories = await self.record_repositories(sandbox)
-            protected = ProtectedFiles(
-                command.policy, quarantine, repositories, remember_contents=sandbox.backend == "landlock"
-            )
+            protected = ProtectedFiles(sandbox, quarantine, repositories)
             running = RunningCommand(command.text, buffer, protected, self.sandboxes)
             environment = await self.sandboxes.make_environment(sandbox, context.session, variables)
             names = environment.keys() | variables.keys()
@@ -331,7 +329,7 @@ class Shells:
         """Record the repositories before a command in a sandbox, and return them; None: they were not scanned."""
         project_repositories = self._repositories.get(sandbox.policy.writable[0])
         if project_repositories is not None:
-            project_repositories.private_folders |= {each.real: each.private for each in sandbox.git.folders}
+            project_repositories.cover({each.real: each.private for each in sandbox.git.folders})
             if not project_repositories.try_begin_command():
                 await asyncio.to_thread(project_repositories.begin_command)
         return project_repositories

@@ -3,19 +3,22 @@
 import asyncio
 import hashlib
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import create_private_folder
+from codeloop.workspace.git.planted.layout import list_subfolders
 from codeloop.workspace.git.private.base import load_base
 from codeloop.workspace.git.private.private_git_folder import Mount, PrivateGitFolder
 from codeloop.workspace.git.private.units import is_supported
 from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.private_folders import hold_unused
 
 GIT_NAME = "git"
 """The folder in a private folder that holds the private git folders."""
@@ -65,6 +68,11 @@ class GitFolders:
             prepared = self._prepared[folders] = await asyncio.to_thread(self._synchronise, folders, tops)
         return prepared
 
+    @property
+    def has_waiting(self) -> bool:
+        """Whether an index waits until the repositories that it names more of were looked through."""
+        return any(each.has_waiting for each in self._folders.values())
+
     async def carry(self, *, is_rest: bool = False) -> None:
         """Carry over what commands have changed, to be called when one ends; while one runs it is done repeatedly.
 
@@ -98,19 +106,17 @@ class GitFolders:
                 return
             await self.carry()
 
-    def _open(self, keys: Iterable[_Key], policy: SandboxPolicy) -> None:
+    def _open(self, keys: Sequence[_Key], policy: SandboxPolicy) -> None:
+        if not self._folders and policy.private_folder is not None:
+            # This one may have been that of an earlier process, too.
+            own = {folder for _, folder, _ in keys}
+            for folder in (*own, *(place / GIT_NAME for place in hold_unused(policy.private_folder))):
+                self._notes += _recover_changes(folder)
         for top, folder, granted in keys:
             name = hashlib.blake2b(os.fsencode("\0".join((str(top), *granted))), digest_size=8).hexdigest()
             create_private_folder(folder / name)
             roots = tuple(path for path in policy.writable if not is_below_any(path, policy.git_folders))
             private = PrivateGitFolder(top, folder / name, roots)
-            if (folder / name / BASE_NAME).exists():
-                # An earlier process may have ended before it carried everything over. Then it begins anew: what that
-                # process's commands left beside it, such as hooks, has ended with it.
-                self._notes += private.synchronise(is_idle=True)
-                private.remove()
-                create_private_folder(folder / name)
-                private = PrivateGitFolder(top, folder / name, roots)
             private.granted = granted
             self._folders[top, folder, granted] = private
 
@@ -133,14 +139,16 @@ class GitFolders:
                 self._notes += each.synchronise(is_idle=self._is_idle(), is_checked=is_checked)
 
 
-def recover_changes(place: Path) -> list[str]:
-    """Carry over what commands of an earlier process changed in the private git folders in `place`. Returns notes."""
+def _recover_changes(folder: Path) -> list[str]:
+    """Carry over what commands of an ended process changed in its private git folders. Returns notes."""
     notes: list[str] = []
-    with suppress(OSError):
-        for folder in (place / GIT_NAME).iterdir():
-            base = load_base(folder / BASE_NAME)
+    for place in list_subfolders(folder):
+        base = load_base(place / BASE_NAME)
+        with suppress(OSError):
             if base is not None and is_supported(base.real):
-                notes += PrivateGitFolder(base.real, folder, base.roots).synchronise(is_idle=True)
+                notes += PrivateGitFolder(base.real, place, base.roots).synchronise(is_idle=True)
+        # A later process of the work tree makes its own.
+        remove_tree(place)
     return notes
 
 

@@ -18,7 +18,7 @@ from codeloop.kit.small_files import read_bounded
 from codeloop.workspace.git.planted.quarantine import move_away
 from codeloop.workspace.git.planted.repositories import ProjectRepositories
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
-from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.sandboxes import Sandbox
 
 # The largest file whose content is remembered.
 _MAX_BYTES = 1024 * 1024
@@ -53,20 +53,18 @@ class _Content(NamedTuple):
 
 
 class ProtectedFiles:
-    """The state of a policy's protected files before a command. `folder`: the target of new files that are moved away.
+    """The state of a sandbox's protected files before a command. `folder`: the target of new files that are moved away.
 
-    `remember_contents`: also restore contents, because the sandbox can't protect the files. `repositories`: the check
-    of repositories that was started before the command; `warnings`: its results, for the model and the user.
+    Where the sandbox can't protect the files, their contents are restored, too. `repositories`: the check of
+    repositories that was started before the command; `warnings`: its results, for the model and the user.
     """
 
-    def __init__(
-        self, policy: SandboxPolicy, folder: Path, repositories: ProjectRepositories | None, *, remember_contents: bool
-    ) -> None:
+    def __init__(self, sandbox: Sandbox, folder: Path, repositories: ProjectRepositories | None) -> None:
+        policy, covered = sandbox.policy, sandbox.covered_folders
+        remember_contents = sandbox.backend == "landlock"
         self.moved_files: list[MovedFile] = []
         self.warnings: list[str] = []
         self._repositories = repositories
-        # Where git directories are covered by private ones, nothing of a command gets into them.
-        covered = () if remember_contents else policy.git_folders
         self._absent = tuple(path for path in policy.absent if not is_below_any(path, covered))
         self._granted = policy.granted
         self._folder = folder
@@ -77,6 +75,11 @@ class ProtectedFiles:
         )
         self._before = self._read_contents(policy.protected) if remember_contents else {}
         self._protected = policy.protected if remember_contents else ()
+
+    def require_check(self) -> None:
+        """Have the repositories looked through in any case."""
+        if self._repositories is not None:
+            self._repositories.require_check()
 
     def skip_needless_checks(self) -> bool:
         """Drop the check of repositories if none has changed. Returns whether `restore` is quick without it."""

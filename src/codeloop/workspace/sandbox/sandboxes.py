@@ -71,6 +71,11 @@ class Sandbox(Struct, frozen=True):
     git: PreparedGit = PreparedGit()
 
     @property
+    def covered_folders(self) -> tuple[Path, ...]:
+        """The git directories that its commands don't write to."""
+        return self.policy.git_folders if self.git.mounts else ()
+
+    @property
     def own_network(self) -> ProcessStarter | None:
         """The starter that opens sockets in its own network; None: it has the shared one, or under Landlock none."""
         # A network namespace can't be handed to bubblewrap, which starts as another user.

@@ -101,11 +101,6 @@ class PrivateGitFolder:
         with self._lock:
             return self._synchronise(is_idle=is_idle, is_checked=is_checked)
 
-    def remove(self) -> None:
-        """Remove the private folder. What was not carried is lost."""
-        with self._lock:
-            remove_tree(self._place)
-
     def _synchronise(self, *, is_idle: bool, is_checked: bool) -> list[str]:
         create_private_folder(self.private)
         real = OpenFolder(self.real)
