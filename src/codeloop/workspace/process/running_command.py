@@ -19,7 +19,6 @@ from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
 from codeloop.workspace.sandbox.launcher.descendants import MARK_VARIABLE
 from codeloop.workspace.sandbox.process_launcher import ProcessStarter
 from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
-from codeloop.workspace.sandbox.sandboxes import Sandboxes
 
 # How the scripts below work. `$1` is the command. On exit the shell writes its directory and its exports to a separate
 # pipe. It is closed while the command runs, so that no program can write there in the shell's name. Bash keeps it
@@ -47,7 +46,7 @@ class RunningCommand:
     """One command. Call `start` first, then `finish` to wait for its natural end, or `stop` to end it.
 
     `buffer`: collects its output; `on_output`: called after each piece of it. `protected`: files that are restored
-    afterwards; `sandboxes`: carry over then what it changed in git folders. `find_refusals`: called with the output and
+    afterwards, and where its changes in git folders are carried over from. `find_refusals`: called with the output and
     the exit code, returns notes about refusals of the sandbox.
     """
 
@@ -56,7 +55,6 @@ class RunningCommand:
         text: str,
         buffer: OutputBuffer,
         protected: ProtectedFiles | None = None,
-        sandboxes: Sandboxes | None = None,
     ) -> None:
         self.buffer = buffer
         self.find_refusals: Callable[[str, int | None], list[str]] = lambda _output, _code: []
@@ -64,7 +62,6 @@ class RunningCommand:
         self._moved_files: list[MovedFile] = []
         self._warnings: list[str] = []
         self._protected = protected
-        self._sandboxes = sandboxes
         self.on_output: Callable[[], None] | None = None
         self.text = text
         self._state_output = bytearray()
@@ -217,17 +214,18 @@ class RunningCommand:
 
     async def _restore_files(self) -> None:
         """Restore protected files and check new ones. In a thread, unless it is quick."""
-        sandboxes, self._sandboxes = self._sandboxes, None
         protected, self._protected = self._protected, None
-        if sandboxes is not None:
-            await sandboxes.git.carry()
-            if protected is not None and sandboxes.git.has_waiting:
+        if protected is None:
+            return
+        git = protected.git
+        if git is not None:
+            await git.carry()
+            if git.has_waiting:
                 protected.require_check()
-        if protected is not None:
-            is_quick = protected.skip_needless_checks()
-            self._notes += protected.restore() if is_quick else await asyncio.to_thread(protected.restore)
-            self._moved_files += protected.moved_files
-            self._warnings += protected.warnings
-        if sandboxes is not None:
-            await sandboxes.git.carry(is_rest=True)
-            self._warnings += sandboxes.git.take_notes()
+        is_quick = protected.skip_needless_checks()
+        self._notes += protected.restore() if is_quick else await asyncio.to_thread(protected.restore)
+        self._moved_files += protected.moved_files
+        self._warnings += protected.warnings
+        if git is not None:
+            await git.carry(is_rest=True)
+            self._warnings += git.take_notes()

@@ -247,8 +247,8 @@ class Shells:
         async with self.sandboxes.hold_sandbox(command.policy) as sandbox:
             quarantine = locate_quarantine(context.scratch)
             repositories = await self.record_repositories(sandbox)
-            protected = ProtectedFiles(sandbox, quarantine, repositories)
-            running = RunningCommand(command.text, buffer, protected, self.sandboxes)
+            protected = ProtectedFiles(sandbox, quarantine, repositories, self.sandboxes.git)
+            running = RunningCommand(command.text, buffer, protected)
             environment = await self.sandboxes.make_environment(sandbox, context.session, variables)
             names = environment.keys() | variables.keys()
             self._sandbox_variables |= {name for name in names if environment.get(name) != variables.get(name)}

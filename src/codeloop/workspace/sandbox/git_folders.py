@@ -18,7 +18,7 @@ from codeloop.workspace.git.private.units import is_supported
 from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.policy import SandboxPolicy
-from codeloop.workspace.sandbox.private_folders import hold_unused
+from codeloop.workspace.sandbox.private_folders import PrivateFolders, hold_unused
 
 GIT_NAME = "git"
 """The folder in a private folder that holds the private git folders."""
@@ -40,23 +40,24 @@ class PreparedGit(Struct, frozen=True):
 class GitFolders:
     """The private git folders of the sandboxes of one work tree. Close them after the sandboxes.
 
-    `is_idle`: returns whether nothing runs in a sandbox.
+    `private_folders`: they are in these; `is_idle`: returns whether nothing runs in a sandbox.
     """
 
-    def __init__(self, is_idle: Callable[[], bool]) -> None:
+    def __init__(self, private_folders: PrivateFolders, is_idle: Callable[[], bool]) -> None:
+        self.private_folders = private_folders
         self._is_idle = is_idle
         self._folders: dict[_Key, PrivateGitFolder] = {}
         self._prepared: dict[tuple[PrivateGitFolder, ...], PreparedGit] = {}
         self._notes: list[str] = []
         self._watch: asyncio.Task[None] | None = None
 
-    async def prepare(self, policy: SandboxPolicy, place: Path) -> PreparedGit:
-        """Make the private git folders of a policy like the real ones. Raises OSError.
-
-        `place`: the private folder of this process.
-        """
+    async def prepare(self, policy: SandboxPolicy) -> PreparedGit:
+        """Make the private git folders of a policy like the real ones. Raises OSError."""
+        private = self.private_folders.claim_folder(policy) if policy.git_folders else None
+        if private is None:
+            return PreparedGit()
         supported = [top for top in policy.git_folders if is_supported(top)]
-        keys = [_make_key(top, place, policy) for top in supported]
+        keys = [_make_key(top, private.path, policy) for top in supported]
         if not all(key in self._folders for key in keys):
             await asyncio.to_thread(self._open, [key for key in keys if key not in self._folders], policy)
         folders = tuple(self._folders[key] for key in keys)

@@ -17,6 +17,7 @@ from msgspec import Struct
 from codeloop.kit.small_files import read_bounded
 from codeloop.workspace.git.planted.quarantine import move_away
 from codeloop.workspace.git.planted.repositories import ProjectRepositories
+from codeloop.workspace.sandbox.git_folders import GitFolders
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.sandboxes import Sandbox
 
@@ -56,10 +57,14 @@ class ProtectedFiles:
     """The state of a sandbox's protected files before a command. `folder`: the target of new files that are moved away.
 
     Where the sandbox can't protect the files, their contents are restored, too. `repositories`: the check of
-    repositories that was started before the command; `warnings`: its results, for the model and the user.
+    repositories that was started before the command; `warnings`: its results, for the model and the user. `git`: where
+    the command's changes in git folders are carried over from.
     """
 
-    def __init__(self, sandbox: Sandbox, folder: Path, repositories: ProjectRepositories | None) -> None:
+    def __init__(
+        self, sandbox: Sandbox, folder: Path, repositories: ProjectRepositories | None, git: GitFolders | None = None
+    ) -> None:
+        self.git = git
         policy, covered = sandbox.policy, sandbox.covered_folders
         remember_contents = sandbox.backend == "landlock"
         self.moved_files: list[MovedFile] = []

@@ -113,7 +113,8 @@ class Sandbox(Struct, frozen=True):
 class Sandboxes:
     """The sandboxes of one work tree. Those of namespaces without the machine's network share one network.
 
-    `refused`: why each backend that was tried is unavailable. Close them before the launcher.
+    `refused`: why each backend that was tried is unavailable; `git`: the private git folders, which are carried over
+    after each command. Close them before the launcher.
     """
 
     def __init__(
@@ -126,8 +127,7 @@ class Sandboxes:
         self._backends = backends
         self._base: ProcessStarter | None = None
         self._network: ProcessStarter | None = None
-        self._private_folders = PrivateFolders()
-        self.git = GitFolders(lambda: all(sandbox.starter.is_idle for sandbox in self._sandboxes))
+        self.git = GitFolders(PrivateFolders(), lambda: all(sandbox.starter.is_idle for sandbox in self._sandboxes))
         self._temporary: Path | None = None
         self._sandboxes: list[Sandbox] = []
         self._proxies: dict[ProcessStarter | None, SessionProxy] = {}
@@ -161,7 +161,8 @@ class Sandboxes:
             return await self._find_or_make(policy)
 
     async def _find_or_make(self, policy: SandboxPolicy) -> Sandbox:
-        git = await self._prepare_git(policy)
+        can_mount = any(each in _MOUNTING_BACKENDS and each not in self.refused for each in self._backends)
+        git = await self.git.prepare(policy) if can_mount else PreparedGit()
         # A mount covers a file, not a path: where a file was replaced, the new one is not covered.
         identities = (*_identify_files(policy), *git.identities)
         for sandbox in [sandbox for sandbox in self._sandboxes if sandbox.starter.is_lost]:
@@ -183,12 +184,6 @@ class Sandboxes:
                 await self._close_proxies(each.starter)
                 await each.starter.end()
         return current
-
-    async def _prepare_git(self, policy: SandboxPolicy) -> PreparedGit:
-        """Prepare what is mounted in place of git folders, where a backend can mount. Raises OSError."""
-        can_mount = any(each in _MOUNTING_BACKENDS and each not in self.refused for each in self._backends)
-        private = self._private_folders.claim_folder(policy) if can_mount and policy.git_folders else None
-        return await self.git.prepare(policy, private.path) if private is not None else PreparedGit()
 
     async def end_sandbox(self, policy: SandboxPolicy) -> None:
         """End the sandbox of a policy that no further command will run under."""
@@ -231,7 +226,7 @@ class Sandboxes:
                 await each.end()
         self._network = self._base = None
         await self.git.close()
-        self._private_folders.close()
+        self.git.private_folders.close()
         if self._temporary is not None:
             remove_tree(self._temporary)
             self._temporary = None
@@ -252,20 +247,20 @@ class Sandboxes:
         variables = {name: value for name, value in environment.items() if name not in SOCKET_VARIABLES}
         if sandbox.has_private_folders:
             return {**make_copying_variables(sandbox.policy), **variables}
-        folder = self._private_folders.find_folder(sandbox.policy)
+        folder = self.git.private_folders.find_folder(sandbox.policy)
         caches = make_cache_variables(folder, sandbox.policy, environment) if folder is not None else {}
         return {**variables, **caches, "TMPDIR": str(self._temporary)}
 
     def find_private_home(self, sandbox: Sandbox) -> Path | None:
         """Return the folder that is mounted as the home in a sandbox, or None."""
-        folder = self._private_folders.find_folder(sandbox.policy)
+        folder = self.git.private_folders.find_folder(sandbox.policy)
         if folder is None or not sandbox.has_private_folders or sandbox.policy.home is None:
             return None
         return folder / HOME_NAME
 
     def measure_file_clock(self, sandbox: Sandbox) -> int:
         """Return the modification time of a file written in a sandbox now, in ns; 0 without a private folder."""
-        return self._private_folders.measure_file_clock(sandbox.policy)
+        return self.git.private_folders.measure_file_clock(sandbox.policy)
 
     def find_proxy(self, sandbox: Sandbox) -> "SessionProxy | None":
         """Return the proxy of a sandbox; None if it has none, or it was not needed yet."""
@@ -327,7 +322,7 @@ class Sandboxes:
         self, backend: Backend, policy: SandboxPolicy, temporary: Path, git: PreparedGit
     ) -> ProcessStarter:
         """Make a sandbox by a backend, and return its starter. Raises OSError and TimeoutError."""
-        private = self._private_folders.claim_folder(policy)
+        private = self.git.private_folders.claim_folder(policy)
         if git.mounts:
             # The real git folders are covered: nothing in them is written or protected.
             writable, protected = (

@@ -80,7 +80,6 @@ class ProjectRepositories:
         self._private_folders: dict[Path, Path] = {}
         # Whether there are git directories that commands write to, which have to be read each time.
         self._has_open_folders = True
-        self._is_check_required = False
         # Of files that other names in folders without a watch may lead to.
         self._states: PathStates | None = None
         # Commands of several sessions begin and end in threads of their own.
@@ -127,13 +126,13 @@ class ProjectRepositories:
 
         False as long as there are repositories of commands, since those are checked after each command.
         """
-        needs_check = self._command_repositories or self._has_open_folders or self._is_check_required
+        needs_check = self._command_repositories or self._has_open_folders
         is_known = self._states is not None and self._states.are_unchanged()
         return not needs_check and is_known and self._finder.is_unchanged
 
     def require_check(self) -> None:
         """Have the next `end_command` look through everything: an index names repositories that were not watched."""
-        self._is_check_required = True
+        self._states = None
 
     def try_begin_command(self) -> bool:
         """Do `begin_command` unless something has changed; return whether it is done. See `_record_if_unchanged`."""
@@ -210,8 +209,7 @@ class ProjectRepositories:
             self._runs.record(-1)
             if self.is_unchanged and self._finder.is_complete:
                 return ""
-            self._is_check_required = False
-            return self._describe_moves(self._clean_changed())
+            return _describe_moves(self._clean_changed(), self._finder.unsearched_folder, self._roots)
 
     def _clean_changed(self) -> dict[Path, Path | None]:
         """Look through everything that a command may have changed. Return the moves: old path -> new path or None."""
@@ -243,21 +241,6 @@ class ProjectRepositories:
             cleaner.clean_lines(path, pattern)
         return cleaner.moves
 
-    def _describe_moves(self, moves: Mapping[Path, Path | None]) -> str:
-        """Describe the files that were moved away, and the folder that was not searched, for model and user."""
-        new_paths = {path: new_path for path, new_path in moves.items() if new_path is not None}
-        unsearched = self._finder.unsearched_folder
-        warning = unsearched and _TOO_MANY_FOLDERS.format(_shorten(Path(unsearched), self._roots))
-        if not new_paths:
-            return warning
-        paths_shown = ", ".join(_shorten(path, self._roots) for path in list(new_paths)[:_PATHS_SHOWN])
-        paths_shown += " ..." if len(new_paths) > _PATHS_SHOWN else ""
-        folder = next(iter(new_paths.values())).parent
-        note = (
-            f"Set aside, since git would run or follow it outside the sandbox: {paths_shown}. It is kept in {folder}."
-        )
-        return f"{note} {warning}".rstrip()
-
     def close(self) -> None:
         """Stop watching."""
         self._finder.close()
@@ -271,16 +254,10 @@ class ProjectRepositories:
             root / name / ".git"
             for root in self._roots
             for folder in itertools.islice(find_git_folders(root), 1)
-            for name in self._list_submodules(folder)
+            for name in _list_submodules(folder, self._private_folders)
         ]
         known = [*project_folders, *(path for path in submodule_entries if os.path.lexists(path))]
         return {*paths, *known, *(each for folder in known for each in list_work_tree_folders(folder))}
-
-    def _list_submodules(self, folder: Path) -> set[str]:
-        """Return the paths that the index of a git directory names as other repositories, or a command's index does."""
-        tops = [top for top in self._private_folders if folder.is_relative_to(top)]
-        folders = (folder, *(self._private_folders[top] / folder.relative_to(top) for top in tops))
-        return {name for each in folders for name in list_submodule_paths(each / "index")}
 
     def _list_git_folders(self) -> list[Path]:
         """Return the user's git directories that commands write to: protected ones, and those of linked work trees."""
@@ -306,6 +283,29 @@ class ProjectRepositories:
         below = [Path(top, name) for path in unprotected for top, _, names in os.walk(path) for name in names]
         files = [path for path in (*unprotected, *below) if path.is_file()]
         return [path for path in files if not _is_copy(path, entry.parent, self._roots[0])]
+
+
+def _list_submodules(folder: Path, private_folders: Mapping[Path, Path]) -> set[str]:
+    """Return the paths that the index of a git directory names as other repositories, or a command's index does.
+
+    `private_folders`: as of `ProjectRepositories.cover`.
+    """
+    tops = [top for top in private_folders if folder.is_relative_to(top)]
+    folders = (folder, *(private_folders[top] / folder.relative_to(top) for top in tops))
+    return {name for each in folders for name in list_submodule_paths(each / "index")}
+
+
+def _describe_moves(moves: Mapping[Path, Path | None], unsearched: str, roots: Iterable[Path]) -> str:
+    """Describe the files that were moved away, and the folder that was not searched, for model and user."""
+    new_paths = {path: new_path for path, new_path in moves.items() if new_path is not None}
+    warning = unsearched and _TOO_MANY_FOLDERS.format(_shorten(Path(unsearched), roots))
+    if not new_paths:
+        return warning
+    paths_shown = ", ".join(_shorten(path, roots) for path in list(new_paths)[:_PATHS_SHOWN])
+    paths_shown += " ..." if len(new_paths) > _PATHS_SHOWN else ""
+    folder = next(iter(new_paths.values())).parent
+    note = f"Set aside, since git would run or follow it outside the sandbox: {paths_shown}. It is kept in {folder}."
+    return f"{note} {warning}".rstrip()
 
 
 def _list_line_files(folders: Iterable[Path], roots: Iterable[Path]) -> list[tuple[Path, re.Pattern[bytes]]]:

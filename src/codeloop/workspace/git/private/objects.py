@@ -5,7 +5,7 @@ import os
 import re
 import stat
 import zlib
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 
 from codeloop.kit.small_files import write_all
 from codeloop.workspace.git.private.open_folder import OpenFolder
@@ -76,15 +76,14 @@ def _carry_loose(real: OpenFolder, private: OpenFolder, path: str, name: str) ->
     with real.open_parent(path) as (parent, rest), private.open_file(path) as source:
         draft = f"{_DRAFT_PREFIX}_{os.urandom(6).hex()}"
         target = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444, dir_fd=parent)
-        try:
+        with ExitStack() as on_failure:
+            on_failure.callback(os.unlink, draft, dir_fd=parent)
             try:
                 start = _copy_checked(source, target, name)
             finally:
                 os.close(target)
             os.rename(draft, rest, src_dir_fd=parent, dst_dir_fd=parent)
-        except BaseException:
-            os.unlink(draft, dir_fd=parent)
-            raise
+            on_failure.pop_all()
     if not start.startswith(b"commit "):
         return {}
     return {name.encode(): tuple(_PARENT.findall(start.partition(b"\0")[2].partition(b"\n\n")[0]))}
