@@ -48,6 +48,7 @@ class GitFolders:
         self._is_idle = is_idle
         self._folders: dict[_Key, PrivateGitFolder] = {}
         self._prepared: dict[tuple[PrivateGitFolder, ...], PreparedGit] = {}
+        self._supported: dict[Path, bool] = {}
         self._notes: list[str] = []
         self._watch: asyncio.Task[None] | None = None
 
@@ -56,7 +57,10 @@ class GitFolders:
         private = self.private_folders.claim_folder(policy) if policy.git_folders else None
         if private is None:
             return PreparedGit()
-        supported = [top for top in policy.git_folders if is_supported(top)]
+        for top in policy.git_folders:
+            if top not in self._supported:
+                self._supported[top] = is_supported(top)
+        supported = [top for top in policy.git_folders if self._supported[top]]
         keys = [_make_key(top, private.path, policy) for top in supported]
         if not all(key in self._folders for key in keys):
             await asyncio.to_thread(self._open, [key for key in keys if key not in self._folders], policy)
@@ -82,7 +86,7 @@ class GitFolders:
         """
         folders = [each for each in self._folders.values() if (each.has_waiting if is_rest else not each.is_unchanged)]
         if folders:
-            await asyncio.to_thread(self._carry, folders, is_checked=is_rest and self._is_idle())
+            await asyncio.to_thread(self._carry, folders, is_checked=is_rest)
 
     def take_notes(self) -> list[str]:
         """Return a text for user and model on what was carried over since the last call, if they should know of it."""

@@ -113,7 +113,10 @@ class PrivateGitFolder:
             units = list_units(self.real, self._base.roots)
             self._match_work_trees(real, private, units)
             states = PathStates(
-                str(top.path / path) for top in (real, private) for unit in units for path in _list_watched(top, unit)
+                str(top.path / path)
+                for top in (real, private)
+                for unit in units
+                for path in _list_watched(top, unit, is_private=top is private)
             )
             carrier = Carrier(real, private, self._base, is_checked=is_checked)
             if is_idle:
@@ -360,12 +363,16 @@ class PrivateGitFolder:
         return OwnGit(self.real / unit.path, self._place / "own")
 
 
-def _list_watched(top: OpenFolder, unit: Unit) -> Iterator[str]:
-    """Yield the paths whose times show that something in a git folder has changed, as git changes it."""
-    names = [".", "HEAD", *(("index", "logs/HEAD", *STATE_FOLDERS) if unit.has_tree else ())]
+def _list_watched(top: OpenFolder, unit: Unit, *, is_private: bool) -> Iterator[str]:
+    """Yield the paths whose times show that something in a git folder has changed.
+
+    In the real one, git itself replaces files, which shows in their folder; a command may write into a private one.
+    """
+    names = [".", *(("index", "logs/HEAD", *STATE_FOLDERS) if unit.has_tree else ())]
+    names += ["HEAD"] if is_private else []
     if unit.is_main:
-        names += ["packed-refs", "shallow", "config", "info", "objects", "objects/pack", "worktrees", "modules"]
-        names += ["logs", "logs/refs", "logs/refs/heads"]
+        names += ["info", "worktrees", "modules", "logs/refs"]
+        names += ["packed-refs", "objects", "objects/pack"] if is_private else []
         yield from list_ref_folders(top, unit.path)
     yield from (f"{unit.path}{name}" for name in names)
 
