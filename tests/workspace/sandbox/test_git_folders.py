@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.workspace.process.shells import Shells
+from codeloop.workspace.sandbox import git_folders
 from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from tests.workspace.sandbox.conftest import Attacked
 
@@ -304,3 +305,51 @@ async def test_a_bad_object_index_or_reference_is_not_carried(repo: Attacked) ->
         assert git(root, "rev-parse", "HEAD") == head, (line, result)
         assert "/k" not in git(root, "ls-files"), (line, result)
         assert not list((root / ".git/objects/pack").glob("*1234567*")), line
+
+
+async def test_files_of_git_lfs_are_carried_by_their_hash_alone(repo: Attacked) -> None:
+    line = (
+        "h=$(echo large | sha256sum | cut -c1-64); d=.git/lfs/objects/$(echo $h | cut -c1-2)/$(echo $h | cut -c3-4);"
+        " mkdir -p $d; echo large > $d/$h; mkdir -p .git/lfs/objects/00/00; echo x > .git/lfs/objects/00/00/"
+        + "0" * 64
+        + "; git commit -q --allow-empty -m lfs"
+    )
+    assert (await repo.run(line)).code == 0
+    (found,) = [path for path in (repo.root / ".git/lfs").rglob("*") if path.is_file()]
+    assert found.read_text() == "large\n"
+    assert "large" in (await repo.run("cat .git/real/lfs/objects/*/*/*")).output
+
+
+async def test_what_cannot_be_read_of_a_private_folder_stops_no_command(repo: Attacked) -> None:
+    for line in ("rm .git/packed-refs; mkfifo .git/packed-refs", "rm .git/packed-refs; mkdir .git/packed-refs"):
+        await repo.run(line)
+        assert (await repo.run("git log --oneline | wc -l")).output.strip() == "2", line
+
+
+async def test_carrying_over_in_the_middle_of_everything_loses_nothing(
+    repo: Attacked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(git_folders, "_WATCH_SECONDS", 0.01)
+    root = repo.root
+    script = (
+        "set -e; for i in $(seq 25); do echo $i > c.txt; git add c.txt; git commit -qm c$i; git branch -f side HEAD;"
+        " git switch -q --detach; git switch -q master; echo x > a.txt; git stash -q; git stash pop -q;"
+        " git checkout -q a.txt; git tag -f t$((i % 3)) > /dev/null; done; git pack-refs --all"
+    )
+    running = asyncio.create_task(repo.run(script))
+    mine: list[str] = []
+    while not running.done():
+        # The user's own branch, meanwhile.
+        mine.append(git(root, "commit-tree", "-m", f"m{len(mine)}", "HEAD^{tree}"))
+        git(root, "update-ref", "refs/heads/mine", mine[-1])
+        await asyncio.sleep(0.05)
+    result = await running
+    assert result.code == 0, result
+    assert git(root, "log", "--format=%s", "-26").split("\n")[:25] == [f"c{number}" for number in range(25, 0, -1)]
+    assert git(root, "status", "--porcelain") == ""
+    assert git(root, "rev-parse", "side") == git(root, "rev-parse", "t1") == git(root, "rev-parse", "HEAD")
+    assert git(root, "rev-parse", "mine") == mine[-1]
+    assert git(root, "stash", "list") == ""
+    logged = git(root, "reflog", "--format=%gs", "master").split("\n")
+    assert logged[:25] == [f"commit: c{number}" for number in range(25, 0, -1)]
+    git(root, "fsck", "--no-progress")

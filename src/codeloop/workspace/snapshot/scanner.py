@@ -196,7 +196,7 @@ class Scanner:
             info = None
         if info is not None and stat.S_ISDIR(info.st_mode):
             if ".git" in path.split("/"):
-                # A command that names a git directory may not have it undone: only git knows what belongs together there.
+                # Never undone, though a command names it: only git knows what belongs together there.
                 return
             if _is_omitted_build(path, self.cache) and not self._repositories.leads_to_tracked(path):
                 return

@@ -18,8 +18,9 @@ class Carrier:
     runs.
     """
 
-    def __init__(self, real: OpenFolder, private: OpenFolder, base: Base, *, is_checked: bool) -> None:
-        """`is_checked`: no command runs, and the repositories that they made were looked through."""
+    def __init__(self, real: OpenFolder, private: OpenFolder, base: Base, *, is_idle: bool, is_checked: bool) -> None:
+        """`is_idle`: no command runs; `is_checked`: the repositories that commands made were looked through."""
+        self.is_idle = is_idle
         self._is_checked = is_checked
         self.real = real
         self.private = private

@@ -52,6 +52,9 @@ class LogCarrier:
             new = data[common:]
             if data[:common] == before[:common] and LOG_LINES.fullmatch(new):
                 is_true = self._is_true(path, new)
+                if not is_true and not carrier.is_idle:
+                    # The reference was read before the command changed it: both are carried later.
+                    return
                 if is_true and (not before.endswith(new) or real == base_real):
                     carrier.real.append(path, new)
                 if is_true and real == base_real:

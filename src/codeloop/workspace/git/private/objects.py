@@ -5,7 +5,9 @@ import os
 import re
 import stat
 import zlib
+from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 
 from codeloop.kit.small_files import write_all
 from codeloop.workspace.git.private.open_folder import OpenFolder
@@ -23,6 +25,8 @@ _CHUNK_BYTES = 256 * 1024
 _MAX_OBJECT_BYTES = 4 * 1024**3
 # Of larger commits no parents are read.
 _MAX_COMMIT_BYTES = 64 * 1024
+_LARGE_FILE = re.compile(r"[0-9a-f]{64}")
+_MAX_LARGE_FILES = 100_000
 _DRAFT_PREFIX = "tmp_obj_codeloop"
 
 
@@ -73,23 +77,53 @@ def _carry_loose(real: OpenFolder, private: OpenFolder, path: str, name: str) ->
         mode = stat.S_IMODE(os.fstat(objects).st_mode)
         os.mkdir(fan_out, dir_fd=objects)
         os.chmod(fan_out, mode, dir_fd=objects)
-    with real.open_parent(path) as (parent, rest), private.open_file(path) as source:
-        draft = f"{_DRAFT_PREFIX}_{os.urandom(6).hex()}"
-        target = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444, dir_fd=parent)
-        with ExitStack() as on_failure:
-            on_failure.callback(os.unlink, draft, dir_fd=parent)
-            try:
-                start = _copy_checked(source, target, name)
-            finally:
-                os.close(target)
-            os.rename(draft, rest, src_dir_fd=parent, dst_dir_fd=parent)
-            on_failure.pop_all()
+    start = _copy_file(real, private, path, partial(_copy_checked, name))
     if not start.startswith(b"commit "):
         return {}
     return {name.encode(): tuple(_PARENT.findall(start.partition(b"\0")[2].partition(b"\n\n")[0]))}
 
 
-def _copy_checked(source: int, target: int, name: str) -> bytes:
+def carry_large_files(real: OpenFolder, private: OpenFolder, unit: str) -> None:
+    """Carry the new files that Git LFS keeps in a git folder by the hash of their content. Else as `carry_objects`."""
+    folder = f"{unit}lfs/objects"
+    for path in [*private.walk(folder, _MAX_LARGE_FILES)]:
+        name = path.rpartition("/")[2]
+        is_named = _LARGE_FILE.fullmatch(name) and path == f"{folder}/{name[:2]}/{name[2:4]}/{name}"
+        with suppress(OSError, BadObject):
+            if is_named and real.read_stamp(path) is None:
+                real.make_folder(path.rpartition("/")[0])
+                _copy_file(real, private, path, partial(_copy_large, name))
+            private.remove(path)
+
+
+def _copy_file(real: OpenFolder, private: OpenFolder, path: str, copy: Callable[[int, int], bytes]) -> bytes:
+    """Make a file of a private folder in the real one, if `copy` from one descriptor to another succeeds."""
+    with real.open_parent(path) as (parent, name), private.open_file(path) as source:
+        draft = f"{_DRAFT_PREFIX}_{os.urandom(6).hex()}"
+        target = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444, dir_fd=parent)
+        with ExitStack() as on_failure:
+            on_failure.callback(os.unlink, draft, dir_fd=parent)
+            try:
+                result = copy(source, target)
+            finally:
+                os.close(target)
+            os.rename(draft, name, src_dir_fd=parent, dst_dir_fd=parent)
+            on_failure.pop_all()
+    return result
+
+
+def _copy_large(name: str, source: int, target: int) -> bytes:
+    """Copy a file whose name is its hash. Raises BadObject."""
+    digest = hashlib.sha256()
+    while chunk := os.read(source, _CHUNK_BYTES):
+        digest.update(chunk)
+        write_all(target, chunk)
+    if digest.hexdigest() != name:
+        raise BadObject(name)
+    return b""
+
+
+def _copy_checked(name: str, source: int, target: int) -> bytes:
     """Copy a compressed object while its hash is computed. Returns its start. Raises as `_carry_loose`.
 
     The bytes that are checked are those that are written: a command may change its own file at the same time.

@@ -31,10 +31,11 @@ from codeloop.workspace.git.private.names import (
     CarriedFile,
     find_carried_file,
 )
-from codeloop.workspace.git.private.objects import carry_objects
+from codeloop.workspace.git.private.objects import carry_large_files, carry_objects
 from codeloop.workspace.git.private.open_folder import OpenFolder
 from codeloop.workspace.git.private.own_git import OwnGit
 from codeloop.workspace.git.private.refs import (
+    ReadRefs,
     RefCarrier,
     RefChange,
     list_outdated,
@@ -99,7 +100,13 @@ class PrivateGitFolder:
         the project were looked through since.
         """
         with self._lock:
-            return self._synchronise(is_idle=is_idle, is_checked=is_checked)
+            try:
+                return self._synchronise(is_idle=is_idle, is_checked=is_checked)
+            except OSError:
+                # A command has left what can't be read, say: then nothing of it is carried, and it is made anew.
+                self._base.forget("")
+                notes = self._synchronise(is_idle=is_idle, is_checked=is_checked)
+                return [*notes, f"what the command left in {self.real} can't be read: that is as it was"]
 
     def _synchronise(self, *, is_idle: bool, is_checked: bool) -> list[str]:
         create_private_folder(self.private)
@@ -118,12 +125,16 @@ class PrivateGitFolder:
                 for unit in units
                 for path in _list_watched(top, unit, is_private=top is private)
             )
-            carrier = Carrier(real, private, self._base, is_checked=is_checked)
+            carrier = Carrier(real, private, self._base, is_idle=is_idle, is_checked=is_checked)
             if is_idle:
                 _remove_locks(private, units)
             units = [unit for unit in units if not self._drop_work_tree(carrier, unit)]
             for unit in units:
                 self._prepare_unit(carrier, unit)
+            # References before objects: what they need is there by then, though a command goes on meanwhile.
+            private_refs = {unit.path: read_refs(private, unit.path) for unit in units if unit.is_main}
+            for path in private_refs:
+                carry_large_files(real, private, path)
             parents = {
                 unit.path: carry_objects(real, private, unit.path, self._bind_git(unit))
                 for unit in units
@@ -132,7 +143,8 @@ class PrivateGitFolder:
             for unit in units:
                 closed = list_closed_refs(self.real, unit, units)
                 refs = RefCarrier(self._bind_git(unit), parents.get(unit.path, {}), closed)
-                changes = self._carry_refs(carrier, refs, unit) if unit.is_main else []
+                current = private_refs.get(unit.path)
+                changes = self._carry_refs(carrier, refs, unit, current) if current is not None else []
                 LogCarrier(carrier, refs).carry(unit.path, changes, has_tree=unit.has_tree)
                 self._carry_files(carrier, unit)
                 carrier.notes += refs.notes
@@ -245,10 +257,10 @@ class PrivateGitFolder:
         except OSError:
             return False
 
-    def _carry_refs(self, carrier: Carrier, refs: RefCarrier, unit: Unit) -> list[RefChange]:
+    def _carry_refs(self, carrier: Carrier, refs: RefCarrier, unit: Unit, current: ReadRefs) -> list[RefChange]:
+        """Carry the references of a git folder. `current`: those of the private one."""
         base = self._base.refs.get(unit.path)
         real = read_refs(carrier.real, unit.path)
-        current = read_refs(carrier.private, unit.path)
         changes: list[RefChange] = []
         if base is not None and base != current.refs:
             changes = refs.carry(base, current.refs, real.refs)
@@ -287,7 +299,7 @@ class PrivateGitFolder:
         for side in (carrier.real, carrier.private):
             entries = [name for name, is_folder in side.list_entries(top.rstrip("/")) if not is_folder]
             names |= dict.fromkeys((name for name in entries if name.startswith(SHARED_INDEX_PREFIX)), INDEX_FILE)
-        names["HEAD"] = TREE_FILES["HEAD"]._replace(check=partial(self._check_head, unit))
+        names["HEAD"] = TREE_FILES["HEAD"]._replace(check=partial(self._check_head, carrier, unit))
         for name, how in names.items():
             carrier.carry(f"{top}{name}", how)
         for folder in folders:
@@ -298,8 +310,8 @@ class PrivateGitFolder:
                 one.remove_folder(f"{top}{folder}")
         carrier.carry(f"{top}index", INDEX_FILE)
 
-    def _check_head(self, unit: Unit, data: bytes, _real: bytes) -> bytes | None:
-        """Check a HEAD: it names a branch, or a commit that is there."""
+    def _check_head(self, carrier: Carrier, unit: Unit, data: bytes, _real: bytes) -> bytes | None:
+        """Check a HEAD: it names a branch, or a commit that is there. Raises FileExistsError if it may come yet."""
         head = TREE_FILES["HEAD"].check(data, b"")
         commit = data.strip().decode("utf-8", "replace")
         if (
@@ -309,7 +321,11 @@ class PrivateGitFolder:
         ):
             return head
         main = unit if unit.is_main else Unit(unit.path.rpartition("worktrees/")[0], is_main=True, has_tree=False)
-        return head if RefCarrier(self._bind_git(main), {}, frozenset()).has_all([commit]) else None
+        if RefCarrier(self._bind_git(main), {}, frozenset()).has_all([commit]):
+            return head
+        if not carrier.is_idle:
+            raise FileExistsError(f"{unit.path}HEAD")
+        return None
 
     def list_mounts(self) -> list[Mount]:
         """Return what a sandbox sees in place of the real folder, the outer ones first; makes the points of mounts.

@@ -17,7 +17,7 @@ from codeloop.workspace.git.private.own_git import OwnGit
 KEPT_PREFIX = "refs/codeloop/kept/"
 """Where commits stay that a command took a reference away from, or that could not be carried."""
 _KEPT_SECONDS = 30 * 24 * 3600
-_PACKED_BYTES = 64 * 1024 * 1024
+_PACKED_BYTES = 512 * 1024 * 1024
 _MAX_LOOSE = 100_000
 _REF_BYTES = 1024
 _PACKED_LINE = re.compile(rb"^([0-9a-f]{40}|[0-9a-f]{64}) (refs/[^\n]+)$", re.MULTILINE)
