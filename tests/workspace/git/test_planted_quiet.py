@@ -1,7 +1,6 @@
 """Commands that leave git alone are not looked through; what one plants after many of them is found all the same."""
 
 import os
-import shutil
 import subprocess
 import sys
 import time
@@ -23,9 +22,6 @@ def root(tmp_path: Path) -> Path:
     subprocess.run(["git", "init", "-q", str(root)], check=True)
     (root / ".gitmodules").write_text('[submodule "a"]\n\tpath = a\n')
     os.link(root / ".gitmodules", root / "node_modules/other-name")
-    (root / ".git/rebase-merge").mkdir()
-    (root / ".git/rebase-merge/git-rebase-todo").write_text("pick 1234 one\n")
-    os.link(root / ".git/rebase-merge/git-rebase-todo", root / "node_modules/todo")
     return root
 
 
@@ -33,6 +29,7 @@ def root(tmp_path: Path) -> Path:
 def planted(root: Path) -> Iterator[ProjectRepositories]:
     time.sleep(SETTLED)
     made = ProjectRepositories((root,), root.with_name("aside"), {"HOME": "/nonexistent"})
+    made.cover({root / ".git": root.with_name("private")})
     for _ in range(3):
         made.begin_command()
         assert made.end_command() == ""
@@ -52,35 +49,10 @@ def plant_nested(root: Path) -> None:
     append(root / "deep/sub/.git/config", "[core]\n\tfsmonitor = ./evil\n")
 
 
-def plant_work_tree(root: Path) -> None:
-    folder = root / ".git/worktrees/w"
-    folder.mkdir(parents=True)
-    (folder / "HEAD").write_text("ref: refs/heads/x\n")
-    (folder / "commondir").write_text("/elsewhere\n")
-
-
-def replace_refs(root: Path) -> None:
-    shutil.copytree(root / ".git/refs", root / "node_modules/refs")
-    (root / "node_modules/refs/heads/main").symlink_to("/elsewhere")
-    (root / ".git/refs").rename(root / "node_modules/old")
-    (root / "node_modules/refs").rename(root / ".git/refs")
-
-
-def link_deep(root: Path) -> None:
-    (root / ".git/refs/heads/a/b").mkdir(parents=True)
-    (root / ".git/refs/heads/a/b/c").symlink_to("/elsewhere")
-
-
 PLANTS: dict[str, Callable[[Path], None]] = {
-    "a link": lambda root: (root / ".git/refs/heads/main").symlink_to("/elsewhere"),
-    "a link in a new folder": link_deep,
-    "other references": replace_refs,
-    "a program in a rebase": lambda root: append(root / ".git/rebase-merge/git-rebase-todo", "exec evil\n"),
-    "the same by another name": lambda root: append(root / "node_modules/todo", "exec evil\n"),
     "a submodule's program": lambda root: append(root / ".gitmodules", "\tupdate = !evil\n"),
-    "the same by another name ": lambda root: append(root / "node_modules/other-name", "\tupdate = !evil\n"),
+    "the same by another name": lambda root: append(root / "node_modules/other-name", "\tupdate = !evil\n"),
     "a repository": plant_nested,
-    "a work tree": plant_work_tree,
 }
 
 
@@ -96,7 +68,6 @@ def test_what_is_planted_after_quiet_commands_is_set_aside(planted: ProjectRepos
 
 def test_what_the_user_makes_between_two_commands_is_the_users(planted: ProjectRepositories, root: Path) -> None:
     plant_nested(root)
-    (root / ".git/refs/heads/main").symlink_to("/elsewhere")
     assert not planted.try_record_state()
     planted.record_state()
     assert root / "deep/sub/.git/config" in planted.list_protected_paths()

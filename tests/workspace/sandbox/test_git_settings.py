@@ -112,7 +112,8 @@ async def test_lines_for_a_rebase_of_the_user_run_nothing_more(it: Attacked, evi
     todo = next((it.root / "inner/.git" if is_below else it.root / ".git/worktrees").rglob("git-rebase-todo"))
     await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
     outcome = await it.run(f"echo 'exec {evil}' >> {todo}")
-    assert "git-rebase-todo" in "".join(outcome.warnings)
+    # Of a work tree elsewhere commands see no rebase at all, where folders can be mounted.
+    assert "git-rebase-todo" in "".join(outcome.warnings) or (not is_below and it.backend != "landlock")
     assert "exec true" in todo.read_text()
     git(it, tree, *NAME.split(), "rebase", "--continue")
     assert not (it.home / "planted").exists()

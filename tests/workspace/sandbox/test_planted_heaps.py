@@ -45,7 +45,7 @@ async def test_a_heap_of_files_or_folders_hides_no_link(it: Attacked, evil: Path
     outcome = await it.run(attack.format(victim=victim))
     use_git(it)
     assert victim.read_text() == "kept"
-    assert any("Set aside" in warning for warning in outcome.warnings)
+    assert it.backend != "landlock" or any("Set aside" in warning for warning in outcome.warnings)
 
 
 @pytest.mark.slow
@@ -154,9 +154,9 @@ async def test_what_is_made_in_an_old_deep_folder_of_a_large_project_is_found(
     await asyncio.sleep(TICK)
     plant = f"EVIL={evil}\n{BEFORE}\ncd {it.root}/zz/old/deep; git init -q; evil .git/config"
     first = await it.run(plant)
-    second = await it.run("true")
+    later = [warning for _ in range(3) for warning in (await it.run("true")).warnings]
     assert any("look for `.git` in" in warning for warning in first.warnings), first
-    assert any("zz/old/deep/.git/config" in warning for warning in second.warnings), second
+    assert any("zz/old/deep/.git/config" in warning for warning in later), later
     third = await it.run("rm -rf zz/old/deep/.git")
     last = await it.run(plant)
     git(it, it.root / "zz/old/deep", "status")

@@ -3,7 +3,9 @@
 from pathlib import Path
 
 from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.process_launcher import ProcessStarter
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles
+from codeloop.workspace.sandbox.sandboxes import Sandbox
 
 
 def protect(root: Path, *paths: Path, absent: tuple[Path, ...] = ()) -> ProtectedFiles:
@@ -11,7 +13,7 @@ def protect(root: Path, *paths: Path, absent: tuple[Path, ...] = ()) -> Protecte
     policy = SandboxPolicy(
         writable=(root,), protected=paths, visible=(), hidden=(), absent=absent, network="off", hosts=()
     )
-    return ProtectedFiles(policy, root.parent / "set-aside", None, remember_contents=True)
+    return ProtectedFiles(Sandbox("landlock", policy, ProcessStarter(""), ()), root.parent / "set-aside", None)
 
 
 def test_a_changed_file_is_as_it_was_before(tmp_path: Path) -> None:

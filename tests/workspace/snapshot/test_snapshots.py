@@ -153,6 +153,17 @@ async def test_named_and_all_ignored_files_are_taken_on_demand(tmp_path: Path) -
     assert names_in(snapshots, whole.tree) == [".gitignore", "out/deep/y", "x.log"]
 
 
+async def test_a_git_directory_that_a_command_names_is_never_taken(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", FILES)
+    snapshots = snapshots_of(root, tmp_path)
+    before = await taken(snapshots)
+    snapshots.mark_changed()
+    named = await snapshots.take((".git", ".git/refs"))
+    # Undoing `rm -rf .git` would remove what seems to be new.
+    assert isinstance(named, Snapshot)
+    assert named.tree == before.tree
+
+
 async def test_a_folder_without_git_is_taken_too(tmp_path: Path) -> None:
     root = tmp_path / "plain"
     write(root, {**FILES, ".gitignore": "no\n", "no": ""})

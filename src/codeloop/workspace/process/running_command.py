@@ -46,10 +46,16 @@ class RunningCommand:
     """One command. Call `start` first, then `finish` to wait for its natural end, or `stop` to end it.
 
     `buffer`: collects its output; `on_output`: called after each piece of it. `protected`: files that are restored
-    afterwards. `find_refusals`: called with the output and the exit code, returns notes about refusals of the sandbox.
+    afterwards, and where its changes in git folders are carried over from. `find_refusals`: called with the output and
+    the exit code, returns notes about refusals of the sandbox.
     """
 
-    def __init__(self, text: str, buffer: OutputBuffer, protected: ProtectedFiles | None = None) -> None:
+    def __init__(
+        self,
+        text: str,
+        buffer: OutputBuffer,
+        protected: ProtectedFiles | None = None,
+    ) -> None:
         self.buffer = buffer
         self.find_refusals: Callable[[str, int | None], list[str]] = lambda _output, _code: []
         self._notes: list[str] = []
@@ -209,8 +215,17 @@ class RunningCommand:
     async def _restore_files(self) -> None:
         """Restore protected files and check new ones. In a thread, unless it is quick."""
         protected, self._protected = self._protected, None
-        if protected is not None:
-            is_quick = protected.skip_needless_checks()
-            self._notes += protected.restore() if is_quick else await asyncio.to_thread(protected.restore)
-            self._moved_files += protected.moved_files
-            self._warnings += protected.warnings
+        if protected is None:
+            return
+        git = protected.git
+        if git is not None:
+            await git.carry()
+            if git.has_waiting:
+                protected.require_check()
+        is_quick = protected.skip_needless_checks()
+        self._notes += protected.restore() if is_quick else await asyncio.to_thread(protected.restore)
+        self._moved_files += protected.moved_files
+        self._warnings += protected.warnings
+        if git is not None:
+            await git.carry(is_rest=True)
+            self._warnings += git.take_notes()

@@ -121,11 +121,9 @@ async def run_sandboxed(
     sandbox = await enter_sandbox(workspace, grants) if shares_command_sandbox else None
     protected: ProtectedFiles | None = None
     if sandbox is not None:
-        repositories = await workspace.shells.record_repositories(sandbox.policy)
+        repositories = await workspace.shells.record_repositories(sandbox)
         quarantine = locate_quarantine(workspace.scratch)
-        protected = ProtectedFiles(
-            sandbox.policy, quarantine, repositories, remember_contents=sandbox.backend == "landlock"
-        )
+        protected = ProtectedFiles(sandbox, quarantine, repositories)
     output, errors = bytearray(), bytearray()
     pipes = (
         Pipe(partial(_append_up_to, output, max_bytes + 1)),
@@ -151,6 +149,8 @@ async def run_sandboxed(
             code = await asyncio.shield(process.exited)
         finally:
             await finish_uncancelled(process.end(0))
+            if sandbox is not None:
+                await finish_uncancelled(workspace.shells.sandboxes.git.carry())
     return SandboxedResult(code, bytes(output), errors.decode("utf-8", "replace"))
 
 

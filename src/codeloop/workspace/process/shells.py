@@ -246,10 +246,8 @@ class Shells:
             return running
         async with self.sandboxes.hold_sandbox(command.policy) as sandbox:
             quarantine = locate_quarantine(context.scratch)
-            repositories = await self.record_repositories(command.policy)
-            protected = ProtectedFiles(
-                command.policy, quarantine, repositories, remember_contents=sandbox.backend == "landlock"
-            )
+            repositories = await self.record_repositories(sandbox)
+            protected = ProtectedFiles(sandbox, quarantine, repositories, self.sandboxes.git)
             running = RunningCommand(command.text, buffer, protected)
             environment = await self.sandboxes.make_environment(sandbox, context.session, variables)
             names = environment.keys() | variables.keys()
@@ -327,11 +325,13 @@ class Shells:
         elif not self._repositories[root].try_record_state():
             await asyncio.to_thread(self._repositories[root].record_state)
 
-    async def record_repositories(self, policy: SandboxPolicy) -> ProjectRepositories | None:
-        """Record the repositories before a command under a policy, and return them; None: they were not scanned."""
-        project_repositories = self._repositories.get(policy.writable[0])
-        if project_repositories is not None and not project_repositories.try_begin_command():
-            await asyncio.to_thread(project_repositories.begin_command)
+    async def record_repositories(self, sandbox: Sandbox) -> ProjectRepositories | None:
+        """Record the repositories before a command in a sandbox, and return them; None: they were not scanned."""
+        project_repositories = self._repositories.get(sandbox.policy.writable[0])
+        if project_repositories is not None:
+            project_repositories.cover({each.real: each.private for each in sandbox.git.folders})
+            if not project_repositories.try_begin_command():
+                await asyncio.to_thread(project_repositories.begin_command)
         return project_repositories
 
     def _store_state(self, context: ShellContext, command: ShellCommand, shell_state: ShellState | None) -> None:

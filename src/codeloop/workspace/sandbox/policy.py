@@ -13,14 +13,8 @@ from typing import Literal, NamedTuple
 from msgspec import Struct
 
 from codeloop.schema.config import SandboxConfig
-from codeloop.schema.wire import replace
 from codeloop.workspace.files.path_states import PathStates
-from codeloop.workspace.git.other_work_trees import prepare_foreign_files
-from codeloop.workspace.git.planted.layout import (
-    GIT_FOLDER_ENTRIES,
-    REPLACEABLE_FILES,
-    find_git_folders,
-)
+from codeloop.workspace.git.planted.layout import GIT_FOLDER_ENTRIES, find_git_folders
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, keep_outermost, resolve_links
 from codeloop.workspace.sandbox.paths.restricted_paths import CONFIG_NAMES, VCS_CONFIG_NAMES
 from codeloop.workspace.sandbox.paths.secret_files import ProjectSecrets
@@ -43,7 +37,7 @@ _MAX_NEIGHBOURS = 500
 class SandboxPolicy(Struct, frozen=True):
     """The rules of one sandbox. Every path is absolute; but for `links`, those that exist are resolved.
 
-    All exist except those in `absent`, and perhaps those in `granted` and `git_lists`, and `private_folder`.
+    All exist except those in `absent`, and perhaps those in `granted`, and `private_folder`.
 
     - `writable`: folders and files, the project's root first; `protected`: paths below these that are read-only
     - `hidden`: paths that can't be read, wherever they are
@@ -54,9 +48,7 @@ class SandboxPolicy(Struct, frozen=True):
     - `home`: the home, if a private folder is mounted there; `private_folder`: ours with that one and the layers
     - `holds_home`: whether the project is the home, or contains it
     - `network`: the machine's ("on"), none ("off"), or only `hosts`, through the proxy
-    - `foreign_files`: those of other work trees in the git directory: read-only where mounts can do that, but never
-      restored, since those work trees change them at any time
-    - `git_lists`: files that git replaces in any work tree, restored when git can't read them after a command
+    - `git_folders`: git directories in the place of which commands see private ones, where folders can be mounted
     - `replica`: a folder that is mounted at the project's root, where mounts are available. Visible paths below the
       root are mounted into it, with layers that keep the changes
     """
@@ -75,8 +67,7 @@ class SandboxPolicy(Struct, frozen=True):
     home: Path | None = None
     private_folder: Path | None = None
     holds_home: bool = False
-    foreign_files: tuple[Path, ...] = ()
-    git_lists: tuple[Path, ...] = ()
+    git_folders: tuple[Path, ...] = ()
     replica: Path | None = None
 
     @property
@@ -192,17 +183,9 @@ class PolicyMaker:
         guarded = list(dict.fromkeys([*guarded, *further_paths, *grants.unwritable]))
         tops = (*self._roots, *git_folders)
         parents = {parent for path in guarded for parent in path.parents if is_below_any(parent, tops)}
-        watched = [folder / name for folder in git_folders for name in ("modules", "worktrees", "objects/pack")]
-        foreign = prepare_foreign_files(self._input.root)
-        states = PathStates(map(str, {*tops, *watched, *parents, *guarded, *foreign}))
-        writable_git = [folder for folder in git_folders if not is_below_any(folder, foreign)]
-        # The first one is the work tree's own directory. Lists that other work trees use, too, are in those after it.
-        shared_git = writable_git[1:] if foreign else []
-        policy = replace(
-            self._compose_policy(source, guarded, writable_git),
-            foreign_files=tuple(_keep_existing(foreign)),
-            git_lists=tuple(folder / name for folder in shared_git for name in REPLACEABLE_FILES),
-        )
+        watched = [folder / name for folder in git_folders for name in ("modules", "worktrees")]
+        states = PathStates(map(str, {*tops, *watched, *parents, *guarded}))
+        policy = self._compose_policy(source, guarded, git_folders)
         if is_reusable:
             self._last_policy = _LastPolicy(source, states, policy)
         return policy
@@ -249,6 +232,7 @@ class PolicyMaker:
             replaced=surroundings.replaced,
             links=tuple(link for link in surroundings.links if not is_below_any(link[0], shown)),
             home=surroundings.home,
+            git_folders=tuple(keep_outermost(git_folders)),
             private_folder=policy_input.private_folder,
             holds_home=surroundings.holds_home,
         )

@@ -6,7 +6,7 @@
 import fcntl
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
@@ -41,7 +41,7 @@ class PrivateFolders:
 
     def claim_folder(self, policy: SandboxPolicy) -> PrivateFolder | None:
         """Return the folder for a policy, which is claimed at first use; None if it needs none. Raises OSError."""
-        if policy.private_folder is None or not (policy.home or policy.layered):
+        if policy.private_folder is None or not (policy.home or policy.layered or policy.git_folders):
             return None
         private_folder = self._folders.get(policy.private_folder)
         if private_folder is None:
@@ -82,6 +82,16 @@ def _claim_unused(folder: Path) -> PrivateFolder:
     path = folder / str(number)
     path.mkdir(mode=0o700, exist_ok=True)
     return PrivateFolder(path, lock)
+
+
+def hold_unused(folder: Path) -> Iterator[Path]:
+    """Yield each numbered folder that no process uses. It is locked until the next one is asked for."""
+    for path in folder.iterdir():
+        if path.name.isdigit() and (lock := _try_lock(path)) is not None:
+            try:
+                yield path
+            finally:
+                os.close(lock)
 
 
 def _try_lock(path: Path) -> int | None:

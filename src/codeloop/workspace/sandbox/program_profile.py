@@ -102,7 +102,7 @@ class ProfilePolicyMaker:
             visible=tuple(dict.fromkeys((*base.visible, *project_paths))),
             hidden=tuple(hidden),
             protected=tuple(path for path in base.protected if is_below_any(path, paths)),
-            foreign_files=tuple(path for path in base.foreign_files if is_below_any(path, paths)),
+            git_folders=tuple(path for path in base.git_folders if is_below_any(path, paths)),
             absent=tuple(path for path in base.absent if is_below_any(path, paths)),
         )
 

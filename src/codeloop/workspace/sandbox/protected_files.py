@@ -6,7 +6,6 @@ path that does not exist yet, and Landlock can't protect a file in a writable fo
 
 import itertools
 import os
-import re
 import shutil
 import stat
 from contextlib import suppress
@@ -18,7 +17,9 @@ from msgspec import Struct
 from codeloop.kit.small_files import read_bounded
 from codeloop.workspace.git.planted.quarantine import move_away
 from codeloop.workspace.git.planted.repositories import ProjectRepositories
-from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.git_folders import GitFolders
+from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
+from codeloop.workspace.sandbox.sandboxes import Sandbox
 
 # The largest file whose content is remembered.
 _MAX_BYTES = 1024 * 1024
@@ -26,14 +27,6 @@ _MAX_BYTES = 1024 * 1024
 _MAX_FILES = 500
 # The most paths that a note names.
 _PATHS_SHOWN = 3
-_MAX_GIT_LIST_BYTES = 64 * 1024 * 1024
-_GIT_LIST_PATTERNS = {
-    "packed-refs": rb"(?:# pack-refs with:[^\n]*\n)?(?:[0-9a-f]{%d} refs/[^\0- \x7f]+\n(?:\^[0-9a-f]{%d}\n)?)*",
-    "shallow": rb"(?:[0-9a-f]{%d}\n)*",
-}
-"""The name of a file -> the pattern of its content as git writes it; `%d`: the number of digits of a hash."""
-# SHA-1 and SHA-256.
-_HASH_DIGITS = (40, 64)
 
 
 class MovedFile(Struct, frozen=True):
@@ -53,21 +46,6 @@ class MovedFile(Struct, frozen=True):
         return not os.path.lexists(self.moved)
 
 
-class _FileState(NamedTuple):
-    """What shows that a file has changed: its change time in ns, its inode and its size in bytes."""
-
-    ctime_ns: int
-    inode: int
-    size: int
-
-
-class _GitList(NamedTuple):
-    """A file in which git lists references. `state`, `data`: None for a missing or unreadable file."""
-
-    state: _FileState | None
-    data: bytes | None
-
-
 class _Content(NamedTuple):
     """A file's mode, as in `st_mode`, and its content; of a link, its target."""
 
@@ -76,35 +54,43 @@ class _Content(NamedTuple):
 
 
 class ProtectedFiles:
-    """The state of a policy's protected files before a command. `folder`: the target of new files that are moved away.
+    """The state of a sandbox's protected files before a command. `folder`: the target of new files that are moved away.
 
-    `remember_contents`: also restore contents, because the sandbox can't protect the files. `repositories`: the check
-    of repositories that was started before the command; `warnings`: its results, for the model and the user.
+    Where the sandbox can't protect the files, their contents are restored, too. `repositories`: the check of
+    repositories that was started before the command; `warnings`: its results, for the model and the user. `git`: where
+    the command's changes in git folders are carried over from.
     """
 
     def __init__(
-        self, policy: SandboxPolicy, folder: Path, repositories: ProjectRepositories | None, *, remember_contents: bool
+        self, sandbox: Sandbox, folder: Path, repositories: ProjectRepositories | None, git: GitFolders | None = None
     ) -> None:
+        self.git = git
+        policy, covered = sandbox.policy, sandbox.covered_folders
+        remember_contents = sandbox.backend == "landlock"
         self.moved_files: list[MovedFile] = []
         self.warnings: list[str] = []
         self._repositories = repositories
-        self._absent = policy.absent
+        self._absent = tuple(path for path in policy.absent if not is_below_any(path, covered))
         self._granted = policy.granted
         self._folder = folder
-        self._parents = {path: _identify_folder(path.parent) for path in policy.protected}
+        uncovered = (path for path in policy.protected if not is_below_any(path, covered))
+        self._parents = {path: _identify_folder(path.parent) for path in uncovered}
         self._writable_exceptions = tuple(
             path for path in policy.writable if any(map(path.is_relative_to, policy.protected))
         )
         self._before = self._read_contents(policy.protected) if remember_contents else {}
         self._protected = policy.protected if remember_contents else ()
-        self._git_lists = {path: _read_git_list(path) for path in policy.git_lists}
+
+    def require_check(self) -> None:
+        """Have the repositories looked through in any case."""
+        if self._repositories is not None:
+            self._repositories.require_check()
 
     def skip_needless_checks(self) -> bool:
         """Drop the check of repositories if none has changed. Returns whether `restore` is quick without it."""
         if self._repositories is not None and self._repositories.try_end_command():
             self._repositories = None
-        are_lists_unchanged = all(_read_state(path) == before.state for path, before in self._git_lists.items())
-        return self._repositories is None and not self._protected and not self._granted and are_lists_unchanged
+        return self._repositories is None and not self._protected and not self._granted
 
     def restore(self) -> list[str]:
         """Restore changed files and move new ones away. Returns notes about it for the model."""
@@ -119,7 +105,6 @@ class ProtectedFiles:
                 self.moved_files.append(MovedFile(path, moved_to))
             elif os.path.lexists(path):
                 left.append(path)
-        notes += [note for path, before in self._git_lists.items() for note in self._restore_git_list(path, before)]
         now = self._read_contents(self._protected)
         changed = [path for path, before in self._before.items() if now.get(path) != before]
         new_paths = sorted(now.keys() - self._before.keys())
@@ -147,22 +132,6 @@ class ProtectedFiles:
         entries = [Path(top, name) for path in holding_grants for top, _, names in os.walk(path) for name in names]
         new_entries = [path for path in entries if not any(map(path.is_relative_to, self._granted))]
         return [*(path for path in paths if path not in holding_grants), *new_entries]
-
-    def _restore_git_list(self, path: Path, before: _GitList) -> list[str]:
-        """Restore a list of git, or move it away where there was none, if git can't read it any more."""
-        if _read_state(path) == before.state or _is_readable_git_list(
-            path.name, before.data, _read_git_list(path).data
-        ):
-            return []
-        if before.data is None:
-            is_done = move_away(path, self._folder) is not None
-        else:
-            is_done = (not path.is_dir() or move_away(path, self._folder) is not None) and _write_git_list(
-                path, before.data
-            )
-        if not is_done:
-            return [f"git can't read {path} any more, and it could not be put back: look at it first."]
-        return [f"blocked: change of {path}, which git could not read any more; it is as it was before."]
 
     def _read_contents(self, paths: tuple[Path, ...]) -> dict[Path, _Content]:
         """Return the contents of the files at or below the paths, except those that the policy makes writable."""
@@ -203,50 +172,6 @@ def _read_contents(paths: tuple[Path, ...]) -> dict[Path, _Content]:
             except OSError:
                 continue
     return contents
-
-
-def _read_state(path: Path) -> _FileState | None:
-    """Return the state of a file; None for a missing one."""
-    try:
-        status = path.lstat()
-    except OSError:
-        return None
-    return _FileState(status.st_ctime_ns, status.st_ino, status.st_size)
-
-
-def _read_git_list(path: Path) -> _GitList:
-    state = _read_state(path)
-    with suppress(OSError):
-        if state is not None and state.size <= _MAX_GIT_LIST_BYTES and not path.is_symlink():
-            return _GitList(state, read_bounded(path, _MAX_GIT_LIST_BYTES))
-    return _GitList(state, None)
-
-
-def _is_readable_git_list(name: str, before: bytes | None, now: bytes | None) -> bool:
-    """Return whether git can read a list's content `now`, with hashes as long as `before`."""
-    # Git itself removes no list.
-    if now is None:
-        return before is None
-    if not now and before:
-        return False
-    patterns = [re.compile(_GIT_LIST_PATTERNS[name].replace(b"%d", b"%d" % digits)) for digits in _HASH_DIGITS]
-    # If the list did not have git's usual form before, nothing can be said about it now.
-    patterns_before = [pattern for pattern in patterns if not before or pattern.fullmatch(before)]
-    has_form = not patterns_before or any(pattern.fullmatch(now) for pattern in patterns_before)
-    # Git refuses references whose names have `..` in them.
-    return has_form and b"/.." not in now
-
-
-def _write_git_list(path: Path, data: bytes) -> bool:
-    """Write a list as git does: into its lock file, which is then renamed. Returns whether that worked."""
-    lock = path.with_name(f"{path.name}.lock")
-    try:
-        with lock.open("xb") as file:
-            file.write(data)
-        lock.rename(path)
-    except OSError:
-        return False
-    return True
 
 
 def _restore_file(path: Path, before: _Content) -> bool:

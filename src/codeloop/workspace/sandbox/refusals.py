@@ -273,8 +273,6 @@ def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Pa
         ]
     if any(path.is_relative_to(each) for each in policy.protected):
         return [f"write to {path_shown}, which is protected"]
-    if any(path.is_relative_to(each) for each in policy.foreign_files):
-        return [f"write to {path_shown}, which belongs to another work tree of the repository"]
     if path in policy.writable and path.is_file():
         return [f"replacing {path_shown}, which may be written here, but not be renamed or removed"]
     if any(path.is_relative_to(each) for each in policy.writable) or not os.access(path.parent, os.F_OK):

@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from codeloop.kit.git import make_git_settings
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.schema.limits import SANDBOX_MEMORY, SANDBOX_PROCESSES, SANDBOXES_KEPT
 from codeloop.schema.wire import replace
+from codeloop.workspace.sandbox.git_folders import GitFolders, PreparedGit
 from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
+from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES, TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import (
@@ -42,8 +43,7 @@ _CONTAINER_MEMORY_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/m
 _CONTAINER_PROCESS_FILES = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
 # Linux follows this many links in one path; then it fails with ELOOP.
 _MAX_LINKS = 40
-# Settings of git where packs are read-only: its upkeep would fail, and leave that in the repository's `gc.log`.
-_NO_UPKEEP_SETTINGS = {"gc.auto": "0", "maintenance.auto": "false"}
+_MOUNTING_BACKENDS = ("namespaces", "bubblewrap")
 Backend = Literal["namespaces", "bubblewrap", "landlock", "sandbox-exec"]
 # In the order in which they are tried; docs/decisions/0019 says why bubblewrap comes second.
 _BACKENDS_BY_SYSTEM: dict[str, tuple[Backend, ...]] = {
@@ -61,13 +61,19 @@ class Sandbox(Struct, frozen=True):
     """A working sandbox.
 
     `backend`: what enforces it; `starter` starts programs in it; `identities`: those of the files at its paths when it
-    was made, which show whether one was replaced since.
+    was made, which show whether one was replaced since; `git`: the private git folders that are mounted in it.
     """
 
     backend: Backend
     policy: SandboxPolicy
     starter: ProcessStarter
     identities: tuple[bytes, ...]
+    git: PreparedGit = PreparedGit()
+
+    @property
+    def covered_folders(self) -> tuple[Path, ...]:
+        """The git directories that its commands don't write to."""
+        return self.policy.git_folders if self.git.mounts else ()
 
     @property
     def own_network(self) -> ProcessStarter | None:
@@ -78,7 +84,7 @@ class Sandbox(Struct, frozen=True):
     @property
     def has_private_folders(self) -> bool:
         """Whether private folders are mounted as `/tmp`, the home and caches; otherwise variables point to some."""
-        return self.backend in {"namespaces", "bubblewrap"}
+        return self.backend in _MOUNTING_BACKENDS
 
     @property
     def lacks(self) -> frozenset[str]:
@@ -107,7 +113,8 @@ class Sandbox(Struct, frozen=True):
 class Sandboxes:
     """The sandboxes of one work tree. Those of namespaces without the machine's network share one network.
 
-    `refused`: why each backend that was tried is unavailable. Close them before the launcher.
+    `refused`: why each backend that was tried is unavailable; `git`: the private git folders, which are carried over
+    after each command. Close them before the launcher.
     """
 
     def __init__(
@@ -120,7 +127,7 @@ class Sandboxes:
         self._backends = backends
         self._base: ProcessStarter | None = None
         self._network: ProcessStarter | None = None
-        self._private_folders = PrivateFolders()
+        self.git = GitFolders(PrivateFolders(), lambda: all(sandbox.starter.is_idle for sandbox in self._sandboxes))
         self._temporary: Path | None = None
         self._sandboxes: list[Sandbox] = []
         self._proxies: dict[ProcessStarter | None, SessionProxy] = {}
@@ -154,8 +161,10 @@ class Sandboxes:
             return await self._find_or_make(policy)
 
     async def _find_or_make(self, policy: SandboxPolicy) -> Sandbox:
+        can_mount = any(each in _MOUNTING_BACKENDS and each not in self.refused for each in self._backends)
+        git = await self.git.prepare(policy) if can_mount else PreparedGit()
         # A mount covers a file, not a path: where a file was replaced, the new one is not covered.
-        identities = _identify_files(policy)
+        identities = (*_identify_files(policy), *git.identities)
         for sandbox in [sandbox for sandbox in self._sandboxes if sandbox.starter.is_lost]:
             self._sandboxes.remove(sandbox)
             await self._close_proxies(sandbox.starter)
@@ -164,7 +173,7 @@ class Sandboxes:
             None,
         )
         if current is None:
-            current = await self._make_sandbox(policy, identities)
+            current = await self._make_sandbox(policy, identities, git)
         else:
             self._sandboxes.remove(current)
         # The list is ordered by use, so that the loop ends the longest unused sandboxes first.
@@ -216,7 +225,8 @@ class Sandboxes:
             if each is not None:
                 await each.end()
         self._network = self._base = None
-        self._private_folders.close()
+        await self.git.close()
+        self.git.private_folders.close()
         if self._temporary is not None:
             remove_tree(self._temporary)
             self._temporary = None
@@ -230,8 +240,6 @@ class Sandboxes:
         proxy = await self._start_proxy(sandbox, environment)
         if proxy is not None:
             variables |= await proxy.make_environment(session)
-        if sandbox.policy.foreign_files:
-            variables |= make_git_settings(_NO_UPKEEP_SETTINGS, variables)
         return variables
 
     def make_offline_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
@@ -239,20 +247,20 @@ class Sandboxes:
         variables = {name: value for name, value in environment.items() if name not in SOCKET_VARIABLES}
         if sandbox.has_private_folders:
             return {**make_copying_variables(sandbox.policy), **variables}
-        folder = self._private_folders.find_folder(sandbox.policy)
+        folder = self.git.private_folders.find_folder(sandbox.policy)
         caches = make_cache_variables(folder, sandbox.policy, environment) if folder is not None else {}
         return {**variables, **caches, "TMPDIR": str(self._temporary)}
 
     def find_private_home(self, sandbox: Sandbox) -> Path | None:
         """Return the folder that is mounted as the home in a sandbox, or None."""
-        folder = self._private_folders.find_folder(sandbox.policy)
+        folder = self.git.private_folders.find_folder(sandbox.policy)
         if folder is None or not sandbox.has_private_folders or sandbox.policy.home is None:
             return None
         return folder / HOME_NAME
 
     def measure_file_clock(self, sandbox: Sandbox) -> int:
         """Return the modification time of a file written in a sandbox now, in ns; 0 without a private folder."""
-        return self._private_folders.measure_file_clock(sandbox.policy)
+        return self.git.private_folders.measure_file_clock(sandbox.policy)
 
     def find_proxy(self, sandbox: Sandbox) -> "SessionProxy | None":
         """Return the proxy of a sandbox; None if it has none, or it was not needed yet."""
@@ -290,15 +298,16 @@ class Sandboxes:
             if proxy := self._proxies.pop(network, None):
                 await proxy.close()
 
-    async def _make_sandbox(self, policy: SandboxPolicy, identities: tuple[bytes, ...]) -> Sandbox:
+    async def _make_sandbox(self, policy: SandboxPolicy, identities: tuple[bytes, ...], git: PreparedGit) -> Sandbox:
         if self._temporary is None:
             self._temporary = Path(os.path.realpath(tempfile.mkdtemp(prefix="codeloop-")))
         for backend in self._backends:
             if backend in self.refused:
                 continue
             try:
-                starter = await self._start_backend(backend, policy, self._temporary)
-                return Sandbox(backend, policy, starter, identities)
+                mounted = git if backend in _MOUNTING_BACKENDS else PreparedGit()
+                starter = await self._start_backend(backend, policy, self._temporary, mounted)
+                return Sandbox(backend, policy, starter, identities, mounted)
             except (OSError, TimeoutError) as error:
                 if any(sandbox.backend == backend for sandbox in self._sandboxes):
                     # The backend works here, so this policy is at fault: a file of it is gone, for example.
@@ -309,9 +318,18 @@ class Sandboxes:
             f"No sandbox can be had on this machine ({reasons or 'none is known for this system'})."
         )
 
-    async def _start_backend(self, backend: Backend, policy: SandboxPolicy, temporary: Path) -> ProcessStarter:
+    async def _start_backend(
+        self, backend: Backend, policy: SandboxPolicy, temporary: Path, git: PreparedGit
+    ) -> ProcessStarter:
         """Make a sandbox by a backend, and return its starter. Raises OSError and TimeoutError."""
-        private = self._private_folders.claim_folder(policy)
+        private = self.git.private_folders.claim_folder(policy)
+        if git.mounts:
+            # The real git folders are covered: nothing in them is written or protected.
+            writable, protected = (
+                tuple(path for path in paths if not is_below_any(path, policy.git_folders))
+                for paths in (policy.writable, policy.protected)
+            )
+            policy = replace(policy, writable=writable, protected=protected)
         if backend in {"landlock", "sandbox-exec"} and private is not None:
             # These backends have no overlays: layered folders are read-only, and variables lead tools to other caches.
             own_caches = private.path / OWN_CACHES_NAME
@@ -323,12 +341,14 @@ class Sandboxes:
             )
         rows = [f"kind {backend}", f"temporary {temporary}"]
         rows += [f"processes {self._bounds.processes}", f"memory {self._bounds.memory}", *_list_plan_rows(policy)]
+        for mount in git.mounts:
+            rows += [f"bind {'rw' if mount.is_writable else 'ro'}", f"source {mount.source}", f"point {mount.point}"]
         if private is not None:
             rows += [f"private {private.path}", *(f"layered {make_layer_name(path)} {path}" for path in policy.layered)]
         if backend == "bubblewrap":
             from codeloop.workspace.sandbox.backends.bubblewrap import MountedFolders, wrap_command
 
-            mounted_folders = MountedFolders(temporary, private and private.path)
+            mounted_folders = MountedFolders(temporary, private and private.path, git.mounts)
             hidden = [path for path in policy.hidden if os.path.lexists(path)]
             wrap = partial(wrap_command, policy=policy, mounted_folders=mounted_folders)
             try:
@@ -368,7 +388,6 @@ def _list_plan_rows(policy: SandboxPolicy) -> list[str]:
     rows = [f"network {'on' if policy.network == 'on' else 'off'}", f"home {policy.home or ''}"]
     for name in ("writable", "protected", "visible", "hidden", "replaced"):
         rows += [f"{name} {path}" for path in getattr(policy, name)]
-    rows += [f"protected {path}" for path in policy.foreign_files]
     rows += [row for path, target in policy.links for row in (f"link {path}", f"target {target}")]
     rows += [f"replica {policy.replica}"] if policy.replica is not None else []
     return rows
@@ -376,9 +395,7 @@ def _list_plan_rows(policy: SandboxPolicy) -> list[str]:
 
 def _identify_files(policy: SandboxPolicy) -> tuple[bytes, ...]:
     """Return the identity of each file that a policy's paths name now."""
-    return tuple(
-        identify_file(path) for path in (*policy.writable, *policy.protected, *policy.foreign_files, *policy.hidden)
-    )
+    return tuple(identify_file(path) for path in (*policy.writable, *policy.protected, *policy.hidden))
 
 
 def _compute_bounds() -> Bounds:

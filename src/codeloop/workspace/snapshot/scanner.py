@@ -195,6 +195,9 @@ class Scanner:
         except OSError:
             info = None
         if info is not None and stat.S_ISDIR(info.st_mode):
+            if ".git" in path.split("/"):
+                # Never undone, though a command names it: only git knows what belongs together there.
+                return
             if _is_omitted_build(path, self.cache) and not self._repositories.leads_to_tracked(path):
                 return
             self._add_folder(path)

@@ -213,8 +213,9 @@ def _make_copy_policy(policy: SandboxPolicy, copy: Path, shared: Iterable[Path],
     pointer = [root / ".git"] if os.path.lexists(root / ".git") else []
     if is_mounted:
         visible = dict.fromkeys((*policy.visible, *git, *pointer, *shared))
-        return replace(policy, writable=(root, *others), visible=tuple(visible), replica=copy)
-    return replace(policy, writable=(copy, *others), visible=tuple(dict.fromkeys((*policy.visible, root, *git))))
+        return replace(policy, writable=(root, *others), visible=tuple(visible), git_folders=(), replica=copy)
+    visible = dict.fromkeys((*policy.visible, root, *git))
+    return replace(policy, writable=(copy, *others), visible=tuple(visible), git_folders=())
 
 
 def _link_shared_paths(root: Path, copy: Path, shared: Iterable[Path]) -> None:

@@ -19,7 +19,6 @@ from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import list_submodule_paths
 from codeloop.workspace.git.planted.change_times import CommandRuns, read_full_stamp, read_program_stamp
 from codeloop.workspace.git.planted.configured_files import MAX_CONFIG_BYTES, find_configured_files
-from codeloop.workspace.git.planted.git_folder_watch import GitFolderWatch
 from codeloop.workspace.git.planted.layout import (
     EXECUTED_LINES,
     GIT_FOLDER_ENTRIES,
@@ -36,14 +35,13 @@ from codeloop.workspace.git.planted.layout import (
 from codeloop.workspace.git.planted.links import find_outward_links
 from codeloop.workspace.git.planted.repository_cleaner import RepositoryCleaner, is_inside
 from codeloop.workspace.git.planted.repository_finder import RepositoryFinder
+from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 
 _PATHS_SHOWN = 5
 _TOO_MANY_FOLDERS = (
     "There are more folders than are looked through for git at a time: look for `.git` in {} and others before git runs"
     " there. More are looked through after the next command."
 )
-# The files of a git directory that say where more of it is.
-_REFERRING_FILES = ("index", "commondir")
 
 
 class _StateBeforeCommand(NamedTuple):
@@ -72,16 +70,27 @@ class ProjectRepositories:
         self._quarantine = quarantine
         self._environment = environment
         self._finder = RepositoryFinder(roots)
-        self._git_folder_watch = GitFolderWatch()
         self._user_repositories: set[Path] = set()
         # With the stamp of each when it was last looked through; () if it never was.
         self._command_repositories: dict[Path, tuple[int, ...]] = {}
         self._state_before = _StateBeforeCommand(
             links=frozenset(), scanned_folders=None, executed_lines={}, unprotected_stamps={}
         )
+        # Git directories -> what commands see in their place (`git/private`): its index may name repositories, too.
+        self._private_folders: dict[Path, Path] = {}
+        # Whether there are git directories that commands write to, which have to be read each time.
+        self._has_open_folders = True
+        # Of files that other names in folders without a watch may lead to.
+        self._states: PathStates | None = None
         # Commands of several sessions begin and end in threads of their own.
         self._lock = threading.Lock()
         self._runs = CommandRuns()
+
+    def cover(self, private_folders: Mapping[Path, Path]) -> None:
+        """Take note of git directories in the place of which commands see others: nothing in them has to be checked."""
+        if not private_folders.items() <= self._private_folders.items():
+            self._private_folders |= private_folders
+            self._has_open_folders = bool(self._list_git_folders())
 
     def list_protected_paths(self) -> list[Path]:
         """Return the paths in the user's repositories that no command may change, as far as they are known now."""
@@ -117,7 +126,13 @@ class ProjectRepositories:
 
         False as long as there are repositories of commands, since those are checked after each command.
         """
-        return not self._command_repositories and self._git_folder_watch.is_unchanged and self._finder.is_unchanged
+        needs_check = self._command_repositories or self._has_open_folders
+        is_known = self._states is not None and self._states.are_unchanged()
+        return not needs_check and is_known and self._finder.is_unchanged
+
+    def require_check(self) -> None:
+        """Have the next `end_command` look through everything: an index names repositories that were not watched."""
+        self._states = None
 
     def try_begin_command(self) -> bool:
         """Do `begin_command` unless something has changed; return whether it is done. See `_record_if_unchanged`."""
@@ -163,15 +178,10 @@ class ProjectRepositories:
         """Record the state of all repositories, unless a command runs or nothing has changed."""
         if self._runs.running or self.is_unchanged:
             return
-        # Watches begin before anything is read, so that no change in between is missed.
-        self._git_folder_watch.begin_reading()
-        folders_before = self._list_git_folders()
-        line_files = [path for path, _ in _list_line_files(folders_before, self._roots)]
-        states = _read_states(
-            folders_before, {*(root / ".git" for root in self._roots), *self._user_repositories, *line_files}
-        )
+        self._states = PathStates(str(root / ".gitmodules") for root in self._roots)
         self._update_owners()
         folders = self._list_git_folders()
+        self._has_open_folders = bool(folders)
         scans = [find_outward_links(folder) for folder in folders]
         scanned_folders = [folder for scan in scans for folder in scan.read_folders]
         self._state_before = _StateBeforeCommand(
@@ -183,9 +193,6 @@ class ProjectRepositories:
             },
             unprotected_stamps={entry: read_program_stamp(entry) for entry in self._split_nested()[1]},
         )
-        # Otherwise git directories were read whose states are not known, or some need their stamps compared each time.
-        is_complete = folders == folders_before and not self._state_before.unprotected_stamps
-        self._git_folder_watch.finish_reading(scanned_folders, states if is_complete else None)
 
     def _update_owners(self) -> None:
         """Find all repositories, and decide which of the new ones are the user's."""
@@ -202,11 +209,10 @@ class ProjectRepositories:
             self._runs.record(-1)
             if self.is_unchanged and self._finder.is_complete:
                 return ""
-            return self._describe_moves(self._clean_changed())
+            return _describe_moves(self._clean_changed(), self._finder.unsearched_folder, self._roots)
 
     def _clean_changed(self) -> dict[Path, Path | None]:
         """Look through everything that a command may have changed. Return the moves: old path -> new path or None."""
-        self._git_folder_watch.reset()
         new = self._list_repositories() - self._user_repositories
         older = {each for each in new - self._command_repositories.keys() if not self._runs.may_have_made(each)}
         self._user_repositories |= older
@@ -235,25 +241,9 @@ class ProjectRepositories:
             cleaner.clean_lines(path, pattern)
         return cleaner.moves
 
-    def _describe_moves(self, moves: Mapping[Path, Path | None]) -> str:
-        """Describe the files that were moved away, and the folder that was not searched, for model and user."""
-        new_paths = {path: new_path for path, new_path in moves.items() if new_path is not None}
-        unsearched = self._finder.unsearched_folder
-        warning = unsearched and _TOO_MANY_FOLDERS.format(_shorten(Path(unsearched), self._roots))
-        if not new_paths:
-            return warning
-        paths_shown = ", ".join(_shorten(path, self._roots) for path in list(new_paths)[:_PATHS_SHOWN])
-        paths_shown += " ..." if len(new_paths) > _PATHS_SHOWN else ""
-        folder = next(iter(new_paths.values())).parent
-        note = (
-            f"Set aside, since git would run or follow it outside the sandbox: {paths_shown}. It is kept in {folder}."
-        )
-        return f"{note} {warning}".rstrip()
-
     def close(self) -> None:
         """Stop watching."""
         self._finder.close()
-        self._git_folder_watch.close()
 
     def _list_repositories(self) -> set[Path]:
         """Return each `.git` and each bare repository below the project, and the folders of linked work trees."""
@@ -264,15 +254,16 @@ class ProjectRepositories:
             root / name / ".git"
             for root in self._roots
             for folder in itertools.islice(find_git_folders(root), 1)
-            for name in list_submodule_paths(folder / "index")
+            for name in _list_submodules(folder, self._private_folders)
         ]
         known = [*project_folders, *(path for path in submodule_entries if os.path.lexists(path))]
         return {*paths, *known, *(each for folder in known for each in list_work_tree_folders(folder))}
 
     def _list_git_folders(self) -> list[Path]:
-        """Return the user's git directories: the project's own, protected ones below it, those of linked work trees."""
+        """Return the user's git directories that commands write to: protected ones, and those of linked work trees."""
         below = (resolve_git_folder(entry) for entry in self._split_nested()[0])
-        paths = list_project_git_folders(self._roots)
+        own = list_project_git_folders(self._roots)
+        paths = [path for path in own if not is_below_any(path, self._private_folders)]
         paths += [folder for folder in below if folder is not None and is_inside(folder, self._roots)]
         return list(dict.fromkeys([*paths, *(each for folder in paths for each in list_work_tree_folders(folder))]))
 
@@ -294,18 +285,27 @@ class ProjectRepositories:
         return [path for path in files if not _is_copy(path, entry.parent, self._roots[0])]
 
 
-def _read_states(folders: Iterable[Path], other_paths: Iterable[Path]) -> PathStates | None:
-    """Return the states of the files that `_record_state` reads; None if one of them leads to what is not watched.
+def _list_submodules(folder: Path, private_folders: Mapping[Path, Path]) -> set[str]:
+    """Return the paths that the index of a git directory names as other repositories, or a command's index does.
 
-    `folders`: the git directories; `other_paths`: files that it reads elsewhere.
+    `private_folders`: as of `ProjectRepositories.cover`.
     """
-    # The states are compared in addition to the watch: a write through another hard link notifies no folder.
-    if any(list_submodule_paths(each / "index") or (each / "modules").exists() for each in folders):
-        return None
-    paths_read = {*other_paths, *(each / name for each in folders for name in _REFERRING_FILES)}
-    if any(path.is_symlink() for path in paths_read):
-        return None
-    return PathStates(str(path) for path in paths_read if not path.is_dir())
+    tops = [top for top in private_folders if folder.is_relative_to(top)]
+    folders = (folder, *(private_folders[top] / folder.relative_to(top) for top in tops))
+    return {name for each in folders for name in list_submodule_paths(each / "index")}
+
+
+def _describe_moves(moves: Mapping[Path, Path | None], unsearched: str, roots: Iterable[Path]) -> str:
+    """Describe the files that were moved away, and the folder that was not searched, for model and user."""
+    new_paths = {path: new_path for path, new_path in moves.items() if new_path is not None}
+    warning = unsearched and _TOO_MANY_FOLDERS.format(_shorten(Path(unsearched), roots))
+    if not new_paths:
+        return warning
+    paths_shown = ", ".join(_shorten(path, roots) for path in list(new_paths)[:_PATHS_SHOWN])
+    paths_shown += " ..." if len(new_paths) > _PATHS_SHOWN else ""
+    folder = next(iter(new_paths.values())).parent
+    note = f"Set aside, since git would run or follow it outside the sandbox: {paths_shown}. It is kept in {folder}."
+    return f"{note} {warning}".rstrip()
 
 
 def _list_line_files(folders: Iterable[Path], roots: Iterable[Path]) -> list[tuple[Path, re.Pattern[bytes]]]:

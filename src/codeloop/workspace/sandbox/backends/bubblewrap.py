@@ -9,6 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.workspace.git.private.private_git_folder import Mount
 from codeloop.workspace.sandbox.launcher.mount_points import make_link, open_point
 from codeloop.workspace.sandbox.launcher.mounts import (
     PROC_HIDDEN,
@@ -38,11 +39,13 @@ def find_bubblewrap() -> str:
 class MountedFolders(Struct, frozen=True):
     """Folders of ours that are mounted for the command, which writes to them.
 
-    `temporary` is mounted as `/tmp`; `private` holds the private home and caches, if any.
+    `temporary` is mounted as `/tmp`; `private` holds the private home and caches, if any; `git`: what is mounted in
+    place of git folders, with the points of the mounts made.
     """
 
     temporary: Path
     private: Path | None
+    git: tuple[Mount, ...] = ()
 
 
 def wrap_command(program: Sequence[str], policy: SandboxPolicy, mounted_folders: MountedFolders) -> list[str]:
@@ -51,7 +54,7 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, mounted_folders:
     `policy.replica`, if any, is mounted at the project's root; what is visible below the root is read-only in it.
     """
     writable, protected, hidden = (
-        list(map(str, paths)) for paths in (policy.writable, (*policy.protected, *policy.foreign_files), policy.hidden)
+        list(map(str, paths)) for paths in (policy.writable, policy.protected, policy.hidden)
     )
     replaced, layered = (list(map(str, paths)) for paths in (policy.replaced, policy.layered))
     visible = [str(path) for path in policy.visible]
@@ -79,6 +82,7 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, mounted_folders:
             command += _replace_cache(path, mounted_folders.private)
         elif path in writable or is_below(path, (*REPLACED_FOLDERS, *replaced, *replica_by_root)):
             command += (binds[path], replica_by_root.get(path, path), path)
+    command += [word for mount in mounted_folders.git for word in _bind_mount(mount)]
     for path, target in policy.links:
         command += _add_link(path, target, policy, mounted_folders)
     for path in emptied_folders:
@@ -97,6 +101,10 @@ def _replace_cache(path: str, private: Path | None) -> Iterable[str]:
     """Return the option that shows an empty folder in place of a cache: two sandboxes can't mount the same layer."""
     # The cache itself must never be writable.
     return () if private is None else ("--bind", str(make_cache_folder(private, path)), path)
+
+
+def _bind_mount(mount: Mount) -> tuple[str, str, str]:
+    return "--bind" if mount.is_writable else "--ro-bind", mount.source, mount.point
 
 
 def _add_link(path: Path, target: str, policy: SandboxPolicy, mounted_folders: MountedFolders) -> Iterable[str]:

@@ -56,10 +56,12 @@ def write_profile(policy: SandboxPolicy, temporary: Path, ports: Iterable[int] =
     # Of two rules for a path the later one counts. So the rules are sorted by path, which puts each path after its
     # parents, and rules for the same path by their rank: hidden counts more than protected, and so on.
     uncreatable = [path for path in policy.absent if path not in policy.granted]
+    # Nothing can be mounted in their place, so commands only read them, unless one was granted something there.
+    git_folders = [top for top in policy.git_folders if not any(path.is_relative_to(top) for path in policy.granted)]
     rules = [_PathRule(path, 0, _REPLACED_RULE) for path in policy.replaced]
     rules += [_PathRule(path, 1, _VISIBLE_RULE) for path in policy.visible]
     rules += [_PathRule(path, 2, _WRITABLE_RULE) for path in (*policy.writable, *policy.granted, temporary)]
-    rules += [_PathRule(path, 3, _PROTECTED_RULE) for path in (*policy.protected, *policy.foreign_files, *uncreatable)]
+    rules += [_PathRule(path, 3, _PROTECTED_RULE) for path in (*policy.protected, *git_folders, *uncreatable)]
     rules += [_PathRule(path, 4, _HIDDEN_RULE) for path in policy.hidden]
     lines = [_BASE_RULES.strip()]
     if policy.network == "on":

@@ -123,12 +123,14 @@ def _list_forbidden_files(plan: Plan) -> list[str]:
     """Return a path for a new file in each folder that must be read-only: the visible folders and `/`."""
     folders = [path for path in (*plan.visible, "/") if os.path.isdir(path)]
     writable = (*plan.writable, plan.temporary)
-    return [
-        os.path.join(folder, f"{_PROBE_NAME}-{os.getpid()}")
+    read_only = [
+        folder
         for folder in folders
         if folder not in TEMPORARY_FOLDERS
         and not any(folder == each or folder.startswith(f"{each}/") for each in writable)
     ]
+    read_only += [point for _, point, is_writable in plan.binds if not is_writable and os.path.isdir(point)]
+    return [os.path.join(folder, f"{_PROBE_NAME}-{os.getpid()}") for folder in read_only]
 
 
 def _remove(path: str) -> None:

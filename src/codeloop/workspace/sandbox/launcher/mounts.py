@@ -88,6 +88,9 @@ def mount_all(plan: Plan) -> None:
     replica_points = plan.writable[:1] if plan.replica else ()
     sources = {path: path for path in sorted({*plan.writable, *caches, *plan.visible})}
     sources |= dict.fromkeys(replica_points, plan.replica)
+    # Sorted again, so that each path comes after those above it.
+    sources = dict(sorted((sources | {point: source for source, point, _ in plan.binds}).items()))
+    bound = {point: is_writable for _, point, is_writable in plan.binds}
     # Opened before anything is mounted: afterwards many of these paths are covered.
     descriptors = {path: _open_path(source) for path, source in sources.items()}
     layer_folders = [_open_path(f"{plan.replica}{LAYERS_SUFFIX}") for _ in replica_points]
@@ -103,10 +106,10 @@ def mount_all(plan: Plan) -> None:
         if os.path.realpath(point) == point and os.path.isdir(point):
             _bind(temporary, point)
             writable.add(point)
-    writable |= home_descriptors.keys()
+    writable |= {*home_descriptors, *(point for point, is_writable in bound.items() if is_writable)}
     for point in sorted(plan.replaced):
         _cover_replaced(point, home_descriptors.get(point))
-    _bind_descriptors(descriptors, writable, (*REPLACED_FOLDERS, *plan.replaced, *replica_points))
+    _bind_descriptors(descriptors, {*writable, *bound}, (*REPLACED_FOLDERS, *plan.replaced, *replica_points))
     for path, target in plan.links:
         make_link(path, target)
     for fd in layer_folders:
@@ -116,7 +119,7 @@ def mount_all(plan: Plan) -> None:
             if is_below(path, replica_points) and path not in replica_points
         }
         writable |= _overlay_folders(folders, fd)
-    _turn_read_only(writable, {*plan.visible, *plan.protected, *plan.replaced} - writable)
+    _turn_read_only(writable, {*plan.visible, *plan.protected, *plan.replaced, *bound} - writable)
     _guard_paths(plan, descriptors, empty_covers)
     for fd in (*descriptors.values(), *empty_covers, *home_descriptors.values(), *layer_folders, temporary):
         os.close(fd)

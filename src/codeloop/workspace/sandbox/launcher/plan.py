@@ -13,6 +13,7 @@ class Plan:
     - `private`: our folder with the private home, which is mounted at `home`, and with the layers of caches
     - `layered`: pairs of a layer's name and the cache that it covers
     - `temporary`: the folder that is mounted as `/tmp`; `network`: whether the machine's network may be used
+    - `binds`: triples of a file or folder, the path at which it is mounted, and whether it may be written there
     - `replica`: a folder that is mounted at the first of the writable ones; `bounds`: the limits of each command
     """
 
@@ -24,6 +25,7 @@ class Plan:
     layered: tuple[tuple[str, str], ...]
     replaced: tuple[str, ...]
     links: tuple[tuple[str, str], ...]
+    binds: tuple[tuple[str, str, bool], ...]
     home: str
     private: str
     temporary: str
@@ -49,6 +51,10 @@ def read_plan(rows: list[str]) -> Plan:
     plan.layered = tuple((row.partition(" ")[0], row.partition(" ")[2]) for row in values_by_name.get("layered", ()))
     plan.replaced = tuple(values_by_name.get("replaced", ()))
     plan.links = tuple(zip(values_by_name.get("link", ()), values_by_name.get("target", ()), strict=True))
+    kinds, sources, points = (values_by_name.get(name, ()) for name in ("bind", "source", "point"))
+    plan.binds = tuple(
+        (source, point, kind == "rw") for kind, source, point in zip(kinds, sources, points, strict=True)
+    )
     plan.home = single_values.get("home", "")
     plan.private = single_values.get("private", "")
     plan.temporary = single_values.get("temporary", "")

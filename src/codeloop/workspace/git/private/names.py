@@ -1,0 +1,154 @@
+"""What is carried between a real git folder and its private one: names, and the form that each content must have.
+
+A check gets the content that a command left and the content that the real folder has, and returns what may be carried:
+the content itself, a part of it, or None for nothing.
+"""
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple
+
+from codeloop.workspace.git.planted.layout import EXECUTED_LINES, MAX_LINES_BYTES
+
+_HASH = rb"(?:[0-9a-f]{40}|[0-9a-f]{64})"
+HASH = re.compile(_HASH)
+REF_NAME = re.compile(rb"refs/[^\0-\x20\x7f~^:?*\[\\]+")
+"""The coarse form of the name of a reference; git itself checks the rest of its rules."""
+LOG_LINES = re.compile(rb"(?:" + _HASH + rb" " + _HASH + rb" [^\0\n]*<[^\0\n<>]*> \d+ [+-]\d{4}(?:\t[^\0\n]*)?\n)*")
+_HEAD = re.compile(rb"(?:ref: refs/[^\0-\x20\x7f~^:?*\[\\]+|" + _HASH + rb")\n?")
+_HASHES = re.compile(rb"(?:" + _HASH + rb"\n)+")
+_STATE_BYTES = MAX_LINES_BYTES
+_INDEX_BYTES = 1024 * 1024 * 1024
+LOG_BYTES = 64 * 1024 * 1024
+# An entry of an index before its hash; after that come two bytes of flags and the path.
+_STAT_BYTES = 40
+_EXTENDED_FLAG, _LENGTH_BITS = 0x4000, 0xFFF
+
+Check = Callable[[bytes, bytes], bytes | None]
+
+
+class CarriedFile(NamedTuple):
+    """A file that is carried. `is_kept`: it is never removed in the real folder, and has a lock file there as in git.
+
+    `is_timed`: it keeps its time of modification, which git compares with those of the files in it.
+    """
+
+    check: Check
+    max_bytes: int = _STATE_BYTES
+    is_kept: bool = False
+    is_timed: bool = False
+
+
+def _match(pattern: re.Pattern[bytes]) -> Check:
+    return lambda data, _real: data if pattern.fullmatch(data) else None
+
+
+def _check_text(data: bytes, _real: bytes) -> bytes | None:
+    return None if b"\0" in data else data
+
+
+def _check_index(data: bytes, _real: bytes) -> bytes | None:
+    """Refuse an index from which git would write outside of the work tree, or that it can't read."""
+    try:
+        is_harmless = all(map(_is_harmless_path, list_index_paths(data)))
+    except (ValueError, IndexError):
+        return None
+    return data if is_harmless else None
+
+
+def _drop_lines(pattern: re.Pattern[bytes]) -> Check:
+    """Make the check that drops the lines which git would run, except those that the real file has already."""
+
+    def check(data: bytes, real: bytes) -> bytes | None:
+        known = set(pattern.findall(real))
+        return pattern.sub(lambda line: line[0] if line[0] in known else b"", data)
+
+    return check
+
+
+_HASHES_FILE, _TEXT_FILE = CarriedFile(_match(_HASHES)), CarriedFile(_check_text)
+INDEX_FILE = CarriedFile(_check_index, _INDEX_BYTES, is_kept=True, is_timed=True)
+SHARED_INDEX_PREFIX = "sharedindex."
+TREE_FILES: dict[str, CarriedFile] = {
+    "HEAD": CarriedFile(_match(_HEAD), is_kept=True),
+    **dict.fromkeys(("ORIG_HEAD", "MERGE_HEAD", "CHERRY_PICK_HEAD", "REVERT_HEAD", "REBASE_HEAD"), _HASHES_FILE),
+    **dict.fromkeys(("AUTO_MERGE", "MERGE_AUTOSTASH", "BISECT_EXPECTED_REV"), _HASHES_FILE),
+    **dict.fromkeys(("FETCH_HEAD", "MERGE_MSG", "MERGE_MODE", "MERGE_RR", "SQUASH_MSG", "COMMIT_EDITMSG"), _TEXT_FILE),
+    **dict.fromkeys(("TAG_EDITMSG", "BISECT_LOG", "BISECT_START", "BISECT_NAMES", "BISECT_TERMS"), _TEXT_FILE),
+    **dict.fromkeys(("BISECT_ANCESTORS_OK", "BISECT_FIRST_PARENT", "info/sparse-checkout"), _TEXT_FILE),
+}
+"""Files that each work tree has; the index is carried last."""
+STATE_FOLDERS = ("rebase-merge", "rebase-apply", "sequencer")
+"""Folders of each work tree, of which the files are carried."""
+SHARED_FILES: dict[str, CarriedFile] = {"shallow": _HASHES_FILE, "info/exclude": _TEXT_FILE}
+"""Files that all work trees share."""
+POINTER_FILES = ("commondir", "gitdir", "locked")
+"""Files of a linked work tree's folder, which only come from the real one."""
+TREE_REFS = ("refs/bisect", "refs/worktree", "refs/rewritten")
+"""References that a linked work tree has in its own folder."""
+
+
+def find_carried_file(name: str) -> CarriedFile:
+    """Return how a file of one of the folders above is carried."""
+    if name.startswith(TREE_REFS):
+        return _HASHES_FILE
+    pattern = EXECUTED_LINES.get(name)
+    return CarriedFile(_drop_lines(pattern)) if pattern is not None else _TEXT_FILE
+
+
+def list_index_paths(data: bytes) -> list[bytes]:
+    """Return the paths in an index of version 2 to 4. Raises ValueError and IndexError for what is no index."""
+    version, count = int.from_bytes(data[4:8], "big"), int.from_bytes(data[8:12], "big")
+    if data[:4] != b"DIRC" or version not in {2, 3, 4}:
+        raise ValueError("not an index")
+    for hash_bytes in (20, 32):
+        try:
+            return _list_paths(data, version, count, hash_bytes)
+        except (ValueError, IndexError):
+            if hash_bytes == 32:
+                raise
+    return []
+
+
+def _list_paths(data: bytes, version: int, count: int, hash_bytes: int) -> list[bytes]:
+    paths: list[bytes] = []
+    offset, path = 12, b""
+    fixed = _STAT_BYTES + hash_bytes
+    last = len(data) - hash_bytes
+    for _ in range(count):
+        start = offset + fixed + 2
+        flags = data[start - 2] << 8 | data[start - 1]
+        if flags & _EXTENDED_FLAG:
+            start += 2
+        if version == 4:
+            dropped = data[start] & 0x7F
+            while data[start] & 0x80:
+                start += 1
+                dropped = ((dropped + 1) << 7) | (data[start] & 0x7F)
+            start += 1
+            end = data.index(0, start)
+            path = path[: len(path) - dropped] + data[start:end]
+            offset = end + 1
+        else:
+            end = data.index(0, start)
+            path = data[start:end]
+            offset += (end - offset + 8) // 8 * 8
+        if offset > last or min(flags & _LENGTH_BITS, len(path)) != min(len(path), _LENGTH_BITS):
+            raise ValueError("a broken index")
+        paths.append(path)
+    while offset + 8 <= last:
+        # Extensions: a name of letters and a length.
+        if not data[offset : offset + 4].isalnum():
+            raise ValueError("a broken index")
+        offset += 8 + int.from_bytes(data[offset + 4 : offset + 8], "big")
+    if offset != last:
+        raise ValueError("a broken index")
+    return paths
+
+
+def _is_harmless_path(path: bytes) -> bool:
+    """Return whether git would take a path for one below the work tree, and not into a git folder."""
+    if b"." not in path and b"~" not in path and path[:1] != b"/":
+        return True
+    parts = path.lower().split(b"/")
+    return not (path[:1] == b"/" or any(part in {b".git", b"..", b".", b"git~1"} for part in parts))

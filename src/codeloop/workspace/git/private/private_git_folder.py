@@ -1,0 +1,425 @@
+"""One git folder as sandboxes see it: a private one with small files of its own, and the real objects beside it.
+
+`synchronise` makes the two equal before and after each command. What changed in the real folder is taken over; what a
+command changed is carried over as data (`names.py` lists what, and checks it); the rest is dropped.
+"""
+
+import os
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+from codeloop.kit.remove_tree import remove_tree
+from codeloop.kit.small_files import create_private_folder, read_start_or_empty
+from codeloop.workspace.files.path_states import PathStates
+from codeloop.workspace.git.planted.layout import read_pointer
+from codeloop.workspace.git.private.base import Base, load_base
+from codeloop.workspace.git.private.carrier import Carrier
+from codeloop.workspace.git.private.logs import LogCarrier
+from codeloop.workspace.git.private.names import (
+    HASH,
+    INDEX_FILE,
+    POINTER_FILES,
+    SHARED_FILES,
+    SHARED_INDEX_PREFIX,
+    STATE_FOLDERS,
+    TREE_FILES,
+    TREE_REFS,
+    CarriedFile,
+    find_carried_file,
+)
+from codeloop.workspace.git.private.objects import carry_large_files, carry_objects
+from codeloop.workspace.git.private.open_folder import OpenFolder
+from codeloop.workspace.git.private.own_git import OwnGit
+from codeloop.workspace.git.private.refs import (
+    ReadRefs,
+    RefCarrier,
+    RefChange,
+    list_outdated,
+    list_ref_folders,
+    read_refs,
+    write_private_refs,
+)
+from codeloop.workspace.git.private.units import Unit, is_below, list_closed_refs, list_foreign_modules, list_units
+
+SHOWN_FOLDER = "real"
+"""The folder in a private git folder where the real objects are mounted."""
+_SHARED_STORES = ("objects", "lfs")
+_CONFIG_BYTES = 256 * 1024
+_POINTER_BYTES = 4096
+_MAX_STATE_FILES = 10_000
+_OWN_ENTRIES = frozenset({
+    *("HEAD", "index", "packed-refs", "refs", "objects", "lfs", "logs", "worktrees", "modules", "shallow", "info"),
+    *(name.partition("/")[0] for name in TREE_FILES), *STATE_FOLDERS, *POINTER_FILES, SHOWN_FOLDER,
+    *("rr-cache", "branches", "description", "gc.log", "gc.pid", "gitk.cache"),
+})  # fmt: skip
+"""Entries that a private folder has of its own; any other one of the real folder is shown, read-only."""
+
+
+class Mount(NamedTuple):
+    """A file or folder that a sandbox sees at another path."""
+
+    source: str
+    point: str
+    is_writable: bool
+
+
+class PrivateGitFolder:
+    """A real git folder, with those in it (work trees, submodules), and the private one for it.
+
+    `place`: our folder for it. Methods raise OSError. Several threads may call them.
+    """
+
+    def __init__(self, real: Path, place: Path, roots: tuple[Path, ...]) -> None:
+        self.real = real
+        self.private = place / "git"
+        self._place = place
+        base_file = place / "base.json"
+        base = load_base(base_file)
+        self._base = base if base is not None and base.real == real else Base(base_file, real, roots)
+        self._base.roots = roots
+        self._lock = threading.Lock()
+        self._states: PathStates | None = None
+        self.has_waiting = False
+        """Whether something waits until no command runs, and what they made was looked through."""
+        self.granted: tuple[str, ...] = ()
+        """Paths below it that commands may change here, although others may not."""
+
+    @property
+    def is_unchanged(self) -> bool:
+        """Whether neither of the two has changed since they were made equal; False if that can't be known."""
+        return self._states is not None and self._states.are_unchanged()
+
+    def synchronise(self, *, is_idle: bool, is_checked: bool = False) -> list[str]:
+        """Make the two equal. Returns notes on what the user and the model should know.
+
+        `is_idle`: no command that sees the private folder runs; `is_checked`: the repositories that commands made in
+        the project were looked through since.
+        """
+        with self._lock:
+            try:
+                return self._synchronise(is_idle=is_idle, is_checked=is_checked)
+            except OSError:
+                # A command has left what can't be read, say: then nothing of it is carried, and it is made anew.
+                self._base.forget("")
+                notes = self._synchronise(is_idle=is_idle, is_checked=is_checked)
+                return [*notes, f"what the command left in {self.real} can't be read: that is as it was"]
+
+    def _synchronise(self, *, is_idle: bool, is_checked: bool) -> list[str]:
+        create_private_folder(self.private)
+        real = OpenFolder(self.real)
+        try:
+            private = OpenFolder(self.private)
+        except OSError:
+            real.close()
+            raise
+        try:
+            units = list_units(self.real, self._base.roots)
+            self._match_work_trees(real, private, units)
+            states = PathStates(
+                str(top.path / path)
+                for top in (real, private)
+                for unit in units
+                for path in _list_watched(top, unit, is_private=top is private)
+            )
+            carrier = Carrier(real, private, self._base, is_idle=is_idle, is_checked=is_checked)
+            if is_idle:
+                _remove_locks(private, units)
+            units = [unit for unit in units if not self._drop_work_tree(carrier, unit)]
+            for unit in units:
+                self._prepare_unit(carrier, unit)
+            # References before objects: what they need is there by then, though a command goes on meanwhile.
+            private_refs = {unit.path: read_refs(private, unit.path) for unit in units if unit.is_main}
+            for path in private_refs:
+                carry_large_files(real, private, path)
+            parents = {
+                unit.path: carry_objects(real, private, unit.path, self._bind_git(unit))
+                for unit in units
+                if unit.is_main
+            }
+            for unit in units:
+                closed = list_closed_refs(self.real, unit, units)
+                refs = RefCarrier(self._bind_git(unit), parents.get(unit.path, {}), closed)
+                current = private_refs.get(unit.path)
+                changes = self._carry_refs(carrier, refs, unit, current) if current is not None else []
+                LogCarrier(carrier, refs).carry(unit.path, changes, has_tree=unit.has_tree)
+                self._carry_files(carrier, unit)
+                carrier.notes += refs.notes
+            self._base.save()
+            self.has_waiting = carrier.has_waiting
+            # Times from before anything was read: they hold only if nothing was written since.
+            self._states = None if carrier.has_written else states
+        finally:
+            real.close()
+            private.close()
+        return carrier.notes
+
+    def _match_work_trees(self, real: OpenFolder, private: OpenFolder, units: list[Unit]) -> None:
+        """Forget the linked work trees that the real folder has no more, and take on those that a command made."""
+        known = {unit.path for unit in units}
+        for unit in [unit for unit in units if unit.is_main]:
+            for name, is_folder in private.list_entries(f"{unit.path}worktrees"):
+                path = f"{unit.path}worktrees/{name}/"
+                if path in known or not is_folder:
+                    continue
+                if self._base.get(f"{path}gitdir") != (None, None):
+                    self._base.forget(path)
+                    remove_tree(private.path / path)
+                elif self._make_work_tree(real, private, path):
+                    units.append(Unit(path, is_main=False, has_tree=True))
+
+    def _drop_work_tree(self, carrier: Carrier, unit: Unit) -> bool:
+        """Drop the folder of a linked work tree that a command has removed, folder and files. Returns whether it has.
+
+        The commit that was checked out there is kept, unless a branch has it.
+        """
+        tree = read_pointer(self.real / unit.path / "gitdir")
+        if unit.is_main or not unit.has_tree or carrier.private.read_stamp(unit.path.rstrip("/")) is not None:
+            return False
+        if tree is None or os.path.lexists(tree):
+            return False
+        head = read_start_or_empty(self.real / unit.path / "HEAD", _POINTER_BYTES).decode(errors="replace").strip()
+        if HASH.fullmatch(head.encode()):
+            main = Unit(unit.path.rpartition("worktrees/")[0], is_main=True, has_tree=False)
+            RefCarrier(self._bind_git(main), {}, frozenset()).keep(f"refs/{unit.path.rstrip('/')}", [head])
+        self._base.forget(unit.path)
+        remove_tree(self.real / unit.path)
+        carrier.has_written = True
+        return True
+
+    def _make_work_tree(self, real: OpenFolder, private: OpenFolder, path: str) -> bool:
+        """Make the folder of a linked work tree that a command made, if it lies in the project. Returns whether it is.
+
+        Its pointers are written by us: only the place of the work tree is the command's.
+        """
+        try:
+            entry = Path(os.fsdecode(private.read(f"{path}gitdir", _POINTER_BYTES)[0].removesuffix(b"\n")))
+            tree = entry.parent
+            is_inside = entry.name == ".git" and is_below(tree, self._base.roots)
+            if not is_inside or str(tree) != os.path.realpath(tree):
+                return False
+            # With a lock it is still being made.
+            is_locked = private.read_stamp(f"{path}index.lock") is not None
+            if is_locked or read_pointer(entry, "gitdir:") != self.real / path:
+                return False
+            for name, text in (("commondir", b"../..\n"), ("gitdir", os.fsencode(f"{entry}\n"))):
+                stamp = real.write(f"{path}{name}", text)
+                self._base.put(f"{path}{name}", stamp, private.read_stamp(f"{path}{name}"))
+            private.make_folder(f"{path}info")
+        except OSError:
+            return False
+        return True
+
+    def _prepare_unit(self, carrier: Carrier, unit: Unit) -> None:
+        """Make the folders of a git folder, from nothing if a command has left no git folder there."""
+        private, base = carrier.private, self._base
+        is_known = base.get(f"{unit.path}{'HEAD' if unit.is_main else 'gitdir'}") != (None, None)
+        if is_known and not self._is_git_folder(private, unit):
+            carrier.notes.append(f"the command tried to delete {self.real / unit.path}: it is as it was")
+            base.forget(unit.path)
+            is_known = False
+        if not is_known:
+            self._make_unit(private, unit)
+            carrier.has_written = True
+        if not unit.is_main:
+            return
+        alternates = f"{unit.path}objects/info/alternates"
+        lines = [f"../{SHOWN_FOLDER}/objects", *_list_alternates(self.real / unit.path / "objects")]
+        text = os.fsencode("".join(f"{line}\n" for line in lines))
+        with suppress(OSError):
+            if private.read_stamp(alternates) is not None and private.read(alternates, _CONFIG_BYTES)[0] == text:
+                return
+        private.write(alternates, text)
+
+    def _make_unit(self, private: OpenFolder, unit: Unit) -> None:
+        """Make an empty git folder in the private one."""
+        if unit.path:
+            remove_tree(private.path / unit.path)
+        else:
+            for name, _ in private.list_entries():
+                remove_tree(private.path / name)
+        for name in ("info", *(("objects/info", "objects/pack", "refs/heads", "refs/tags") if unit.is_main else ())):
+            private.make_folder(f"{unit.path}{name}")
+
+    def _is_git_folder(self, private: OpenFolder, unit: Unit) -> bool:
+        """Return whether a private git folder is one still. Git itself never removes what is looked for."""
+        folders = ["objects", "refs"] if unit.is_main else []
+        if not all((private.path / unit.path / name).is_dir() for name in folders):
+            return False
+        if self._base.refs.get(unit.path) and private.read_stamp(f"{unit.path}packed-refs") is None:
+            return False
+        head = TREE_FILES["HEAD"]
+        try:
+            return head.check(private.read(f"{unit.path}HEAD", head.max_bytes)[0], b"") is not None
+        except OSError:
+            return False
+
+    def _carry_refs(self, carrier: Carrier, refs: RefCarrier, unit: Unit, current: ReadRefs) -> list[RefChange]:
+        """Carry the references of a git folder. `current`: those of the private one."""
+        base = self._base.refs.get(unit.path)
+        real = read_refs(carrier.real, unit.path)
+        changes: list[RefChange] = []
+        if base is not None and base != current.refs:
+            changes = refs.carry(base, current.refs, real.refs)
+            if outdated := list_outdated(real.refs):
+                refs.drop(outdated, real.refs)
+            carrier.has_written = True
+            real = read_refs(carrier.real, unit.path)
+        is_equal = current.refs == real.refs and not current.loose and current.symbolic == real.symbolic
+        if not is_equal or base is None:
+            carrier.has_written = True
+            is_equal = write_private_refs(carrier.private, unit.path, current, real)
+        # Where the real ones could not be written, they count as changed the next time.
+        self._base.refs[unit.path] = real.refs if is_equal else current.refs
+        return changes
+
+    def _carry_files(self, carrier: Carrier, unit: Unit) -> None:
+        """Carry the files of a git folder, the index last: what it names is there by then."""
+        top, names = unit.path, dict[str, CarriedFile]()
+        one_way = [*(() if unit.is_main else POINTER_FILES), *(() if unit.has_tree else ("HEAD", "ORIG_HEAD"))]
+        one_way += SHARED_FILES if unit.is_main and not unit.has_tree else ()
+        for name in one_way:
+            carrier.take_over(f"{top}{name}")
+        if not unit.has_tree:
+            return
+        if unit.is_main:
+            names |= SHARED_FILES
+            names |= dict.fromkeys(() if top else self._list_granted_files(), find_carried_file("granted"))
+        names |= TREE_FILES
+        folders = STATE_FOLDERS if unit.is_main else (*STATE_FOLDERS, *TREE_REFS)
+        known = [path.removeprefix(top) for path in self._base.files if path.startswith(top)]
+        for folder in folders:
+            paths = {name for name in known if name.startswith(f"{folder}/")}
+            for side in (carrier.real, carrier.private):
+                paths |= {path.removeprefix(top) for path in side.walk(f"{top}{folder}", _MAX_STATE_FILES)}
+            names |= {name: find_carried_file(name) for name in sorted(paths)}
+        for side in (carrier.real, carrier.private):
+            entries = [name for name, is_folder in side.list_entries(top.rstrip("/")) if not is_folder]
+            names |= dict.fromkeys((name for name in entries if name.startswith(SHARED_INDEX_PREFIX)), INDEX_FILE)
+        names["HEAD"] = TREE_FILES["HEAD"]._replace(check=partial(self._check_head, carrier, unit))
+        for name, how in names.items():
+            carrier.carry(f"{top}{name}", how)
+        for folder in folders:
+            # Git takes the folder itself as the sign that a rebase is under way.
+            for one, other in ((carrier.real, carrier.private), (carrier.private, carrier.real)):
+                if one.list_entries(f"{top}{folder}") and other.read_stamp(f"{top}{folder}") is None:
+                    break
+                one.remove_folder(f"{top}{folder}")
+        carrier.carry(f"{top}index", INDEX_FILE)
+
+    def _check_head(self, carrier: Carrier, unit: Unit, data: bytes, _real: bytes) -> bytes | None:
+        """Check a HEAD: it names a branch, or a commit that is there. Raises FileExistsError if it may come yet."""
+        head = TREE_FILES["HEAD"].check(data, b"")
+        commit = data.strip().decode("utf-8", "replace")
+        if (
+            head is None
+            or data.startswith(b"ref:")
+            or any(commit in refs.values() for refs in self._base.refs.values())
+        ):
+            return head
+        main = unit if unit.is_main else Unit(unit.path.rpartition("worktrees/")[0], is_main=True, has_tree=False)
+        if RefCarrier(self._bind_git(main), {}, frozenset()).has_all([commit]):
+            return head
+        if not carrier.is_idle:
+            raise FileExistsError(f"{unit.path}HEAD")
+        return None
+
+    def list_mounts(self) -> list[Mount]:
+        """Return what a sandbox sees in place of the real folder, the outer ones first; makes the points of mounts.
+
+        To be called after `synchronise`.
+        """
+        mounts = [Mount(str(self.private), str(self.real), is_writable=True)]
+        private = OpenFolder(self.private)
+        try:
+            units = list_units(self.real, self._base.roots)
+            for unit in units:
+                shown = [(name, f"{SHOWN_FOLDER}/{name}") for name in _SHARED_STORES if unit.is_main]
+                with os.scandir(self.real / unit.path) as entries:
+                    others = sorted(entry.name for entry in entries if _is_shown(entry.name))
+                shown += [(name, name) for name in (*others, "info/attributes", "info/grafts")]
+                for name, point in shown:
+                    path = f"{unit.path}{point}"
+                    source = self._find_source(f"{unit.path}{name}")
+                    if source is None or path in self._list_granted_files():
+                        continue
+                    _make_point(private, path, is_folder=source.is_dir())
+                    mounts.append(Mount(str(source), f"{self.real}/{path}", is_writable=path in self.granted))
+                if (self.real / unit.path / "objects/info/alternates").exists():
+                    # Its paths begin at another place here: the private one names the same folders.
+                    point = f"{self.real / unit.path / SHOWN_FOLDER}/objects/info/alternates"
+                    mounts.append(Mount("/dev/null", point, is_writable=False))
+            for path in list_foreign_modules(self.real, units):
+                _make_point(private, path, is_folder=True)
+                mounts.append(Mount(str(self.real / path), str(self.real / path), is_writable=False))
+            for path in set(self.granted) - set(self._list_granted_files()):
+                source = self._find_source(path)
+                if source is not None and not any(mount.point == f"{self.real}/{path}" for mount in mounts):
+                    mounts.append(Mount(str(source), f"{self.real}/{path}", is_writable=True))
+        finally:
+            private.close()
+        return mounts
+
+    def _list_granted_files(self) -> list[str]:
+        """Return the granted paths that are carried as files; others are mounted: folders, and files in shown ones."""
+        tops = {path: path.partition("/")[0] for path in self.granted}
+        is_in_shown = {path: _is_shown(top) and (self.real / top).is_dir() for path, top in tops.items()}
+        return [path for path in self.granted if not is_in_shown[path] and not (self.real / path).is_dir()]
+
+    def _find_source(self, path: str) -> Path | None:
+        """Return the file or folder to be shown for a path of the real folder; None: there is none that may be."""
+        source = Path(os.path.realpath(self.real / path))
+        is_inside = is_below(source, (self.real, *self._base.roots))
+        return source if is_inside and (source.is_file() or source.is_dir()) else None
+
+    def _bind_git(self, unit: Unit) -> OwnGit:
+        return OwnGit(self.real / unit.path, self._place / "own")
+
+
+def _list_watched(top: OpenFolder, unit: Unit, *, is_private: bool) -> Iterator[str]:
+    """Yield the paths whose times show that something in a git folder has changed.
+
+    In the real one, git itself replaces files, which shows in their folder; a command may write into a private one.
+    """
+    names = [".", *(("index", "logs/HEAD", *STATE_FOLDERS) if unit.has_tree else ())]
+    names += ["HEAD"] if is_private else []
+    if unit.is_main:
+        names += ["info", "worktrees", "modules", "logs/refs"]
+        names += ["packed-refs", "objects", "objects/pack"] if is_private else []
+        yield from list_ref_folders(top, unit.path)
+    yield from (f"{unit.path}{name}" for name in names)
+
+
+def _remove_locks(private: OpenFolder, units: Sequence[Unit]) -> None:
+    """Remove the locks that ended commands left."""
+    for unit in units:
+        for name in ("index", "HEAD", "packed-refs", "shallow", "config"):
+            private.remove(f"{unit.path}{name}.lock")
+        if unit.is_main:
+            for path in private.walk(f"{unit.path}refs", _MAX_STATE_FILES):
+                if path.endswith(".lock"):
+                    private.remove(path)
+
+
+def _list_alternates(objects: Path) -> list[str]:
+    """Return the further folders from which a real one takes objects, as absolute paths."""
+    lines = os.fsdecode(read_start_or_empty(objects / "info/alternates", _CONFIG_BYTES)).splitlines()
+    return [os.path.normpath(objects / line) for line in lines if line and not line.startswith("#")]
+
+
+def _is_shown(name: str) -> bool:
+    return name not in _OWN_ENTRIES and not name.startswith((SHARED_INDEX_PREFIX, "tmp_")) and ".lock" not in name
+
+
+def _make_point(private: OpenFolder, path: str, *, is_folder: bool) -> None:
+    """Make the point of a mount in a private folder; what else a command left there is removed."""
+    point = private.path / path
+    if point.is_symlink() or (point.exists() and point.is_dir() != is_folder):
+        remove_tree(point)
+    if is_folder:
+        private.make_folder(path)
+    elif private.read_stamp(path) is None:
+        private.write(path, b"")
