@@ -13,7 +13,8 @@ from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import create_private_folder
 from codeloop.workspace.git.planted.layout import list_subfolders
 from codeloop.workspace.git.private.base import load_base
-from codeloop.workspace.git.private.private_git_folder import Mount, PrivateGitFolder
+from codeloop.workspace.git.private.mounts import Mount
+from codeloop.workspace.git.private.private_git_folder import PrivateGitFolder
 from codeloop.workspace.git.private.units import is_supported
 from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import create_private_folder, read_start_or_empty
@@ -19,6 +18,7 @@ from codeloop.workspace.git.planted.layout import read_pointer
 from codeloop.workspace.git.private.base import Base, load_base
 from codeloop.workspace.git.private.carrier import Carrier
 from codeloop.workspace.git.private.logs import LogCarrier
+from codeloop.workspace.git.private.mounts import SHOWN_FOLDER, Mount, list_granted_files, list_mounts
 from codeloop.workspace.git.private.names import (
     HASH,
     INDEX_FILE,
@@ -43,28 +43,11 @@ from codeloop.workspace.git.private.refs import (
     read_refs,
     write_private_refs,
 )
-from codeloop.workspace.git.private.units import Unit, is_below, list_closed_refs, list_foreign_modules, list_units
+from codeloop.workspace.git.private.units import Unit, is_below, list_closed_refs, list_units
 
-SHOWN_FOLDER = "real"
-"""The folder in a private git folder where the real objects are mounted."""
-_SHARED_STORES = ("objects", "lfs")
 _CONFIG_BYTES = 256 * 1024
 _POINTER_BYTES = 4096
 _MAX_STATE_FILES = 10_000
-_OWN_ENTRIES = frozenset({
-    *("HEAD", "index", "packed-refs", "refs", "objects", "lfs", "logs", "worktrees", "modules", "shallow", "info"),
-    *(name.partition("/")[0] for name in TREE_FILES), *STATE_FOLDERS, *POINTER_FILES, SHOWN_FOLDER,
-    *("rr-cache", "branches", "description", "gc.log", "gc.pid", "gitk.cache"),
-})  # fmt: skip
-"""Entries that a private folder has of its own; any other one of the real folder is shown, read-only."""
-
-
-class Mount(NamedTuple):
-    """A file or folder that a sandbox sees at another path."""
-
-    source: str
-    point: str
-    is_writable: bool
 
 
 class PrivateGitFolder:
@@ -287,7 +270,9 @@ class PrivateGitFolder:
             return
         if unit.is_main:
             names |= SHARED_FILES
-            names |= dict.fromkeys(() if top else self._list_granted_files(), find_carried_file("granted"))
+            names |= dict.fromkeys(
+                () if top else list_granted_files(self.real, self.granted), find_carried_file("granted")
+            )
         names |= TREE_FILES
         folders = STATE_FOLDERS if unit.is_main else (*STATE_FOLDERS, *TREE_REFS)
         known = [path.removeprefix(top) for path in self._base.files if path.startswith(top)]
@@ -328,52 +313,12 @@ class PrivateGitFolder:
         return None
 
     def list_mounts(self) -> list[Mount]:
-        """Return what a sandbox sees in place of the real folder, the outer ones first; makes the points of mounts.
-
-        To be called after `synchronise`.
-        """
-        mounts = [Mount(str(self.private), str(self.real), is_writable=True)]
+        """Return what a sandbox sees in place of the real folder; see `list_mounts`. Call it after `synchronise`."""
         private = OpenFolder(self.private)
         try:
-            units = list_units(self.real, self._base.roots)
-            for unit in units:
-                shown = [(name, f"{SHOWN_FOLDER}/{name}") for name in _SHARED_STORES if unit.is_main]
-                with os.scandir(self.real / unit.path) as entries:
-                    others = sorted(entry.name for entry in entries if _is_shown(entry.name))
-                shown += [(name, name) for name in (*others, "info/attributes", "info/grafts")]
-                for name, point in shown:
-                    path = f"{unit.path}{point}"
-                    source = self._find_source(f"{unit.path}{name}")
-                    if source is None or path in self._list_granted_files():
-                        continue
-                    _make_point(private, path, is_folder=source.is_dir())
-                    mounts.append(Mount(str(source), f"{self.real}/{path}", is_writable=path in self.granted))
-                if (self.real / unit.path / "objects/info/alternates").exists():
-                    # Its paths begin at another place here: the private one names the same folders.
-                    point = f"{self.real / unit.path / SHOWN_FOLDER}/objects/info/alternates"
-                    mounts.append(Mount("/dev/null", point, is_writable=False))
-            for path in list_foreign_modules(self.real, units):
-                _make_point(private, path, is_folder=True)
-                mounts.append(Mount(str(self.real / path), str(self.real / path), is_writable=False))
-            for path in set(self.granted) - set(self._list_granted_files()):
-                source = self._find_source(path)
-                if source is not None and not any(mount.point == f"{self.real}/{path}" for mount in mounts):
-                    mounts.append(Mount(str(source), f"{self.real}/{path}", is_writable=True))
+            return list_mounts(self.real, private, self._base.roots, self.granted)
         finally:
             private.close()
-        return mounts
-
-    def _list_granted_files(self) -> list[str]:
-        """Return the granted paths that are carried as files; others are mounted: folders, and files in shown ones."""
-        tops = {path: path.partition("/")[0] for path in self.granted}
-        is_in_shown = {path: _is_shown(top) and (self.real / top).is_dir() for path, top in tops.items()}
-        return [path for path in self.granted if not is_in_shown[path] and not (self.real / path).is_dir()]
-
-    def _find_source(self, path: str) -> Path | None:
-        """Return the file or folder to be shown for a path of the real folder; None: there is none that may be."""
-        source = Path(os.path.realpath(self.real / path))
-        is_inside = is_below(source, (self.real, *self._base.roots))
-        return source if is_inside and (source.is_file() or source.is_dir()) else None
 
     def _bind_git(self, unit: Unit) -> OwnGit:
         return OwnGit(self.real / unit.path, self._place / "own")
@@ -408,18 +353,3 @@ def _list_alternates(objects: Path) -> list[str]:
     """Return the further folders from which a real one takes objects, as absolute paths."""
     lines = os.fsdecode(read_start_or_empty(objects / "info/alternates", _CONFIG_BYTES)).splitlines()
     return [os.path.normpath(objects / line) for line in lines if line and not line.startswith("#")]
-
-
-def _is_shown(name: str) -> bool:
-    return name not in _OWN_ENTRIES and not name.startswith((SHARED_INDEX_PREFIX, "tmp_")) and ".lock" not in name
-
-
-def _make_point(private: OpenFolder, path: str, *, is_folder: bool) -> None:
-    """Make the point of a mount in a private folder; what else a command left there is removed."""
-    point = private.path / path
-    if point.is_symlink() or (point.exists() and point.is_dir() != is_folder):
-        remove_tree(point)
-    if is_folder:
-        private.make_folder(path)
-    elif private.read_stamp(path) is None:
-        private.write(path, b"")

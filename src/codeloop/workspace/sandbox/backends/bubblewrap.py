@@ -9,7 +9,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.workspace.git.private.private_git_folder import Mount
+from codeloop.workspace.git.private.mounts import Mount
 from codeloop.workspace.sandbox.launcher.mount_points import make_link, open_point
 from codeloop.workspace.sandbox.launcher.mounts import (
     PROC_HIDDEN,
