@@ -116,6 +116,8 @@ async def examine_sandbox(
         return Finding(_GROUP, "sandbox", "problem", f"could not be tried: {error}", "See: codeloop debug sandbox")
     if report.holds:
         text = f"{report.backend}, tried: it holds; network {report.network}"
+        if report.variables:
+            text += f"; hidden variables: {', '.join(report.variables)}"
         return Finding(_GROUP, "sandbox", "ok", text)
     if report.backend:
         failed_attempts = ", ".join(attempt.what for attempt in report.attempts if not attempt.ok)

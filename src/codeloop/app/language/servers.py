@@ -102,7 +102,7 @@ async def start_server(
     # Of an untrusted project no program must run, so its folders are taken out of PATH.
     excluded_folders = () if settings.trusted else (workspace.root, workspace.directory)
     environment = make_tool_environment(workspace.environment, chosen_server.row.environment, excluded_folders)
-    launch = Launch(chosen_server.command, root, environment, {})
+    launch = Launch(chosen_server.command, root, environment, {}, frozenset(chosen_server.row.environment))
     # A sandbox hides codeloop's own folders, and so the servers that were installed there.
     installed = find_install_folder(settings)
     readable_folders = (installed,) if Path(chosen_server.command[0]).is_relative_to(installed) else ()

@@ -71,7 +71,7 @@ async def _run_formatter(
     """Run one formatter, and return the file as it is then. Raises _FormatterFailed; what it did is undone then."""
     if formatter.obstacle:
         raise _FormatterFailed(f"did not run: {formatter.obstacle}")
-    launch = Launch(formatter.command, formatter.folder, formatter.environment, descriptors={})
+    launch = Launch(formatter.command, formatter.folder, formatter.environment, {}, formatter.named_variables)
     stdin = before.data if formatter.is_filter else b""
     output, is_complete = b"", False
     try:

@@ -87,7 +87,9 @@ class ProgramSandboxes:
     async def _start_sandboxed(self, launch: Launch, profile: ProgramProfile) -> LaunchedProcess:
         sandboxes = self._sandboxes_by_folder.setdefault(profile.data_folder, Sandboxes(self._launcher))
         async with sandboxes.hold_sandbox(self._find_policy_maker(profile).make_policy()) as sandbox:
-            environment = await sandboxes.make_environment(sandbox, _SESSION_ID, launch.environment)
+            environment = await sandboxes.make_environment(
+                sandbox, _SESSION_ID, launch.environment, launch.named_variables
+            )
             return await sandbox.starter.start(replace(launch, environment=environment))
 
     def _find_policy_maker(self, profile: ProgramProfile) -> ProfilePolicyMaker:

@@ -149,6 +149,10 @@ class RunningCommand:
         warnings, self._warnings = self._warnings, []
         return tuple(warnings)
 
+    def add_warning(self, warning: str) -> None:
+        """Add a warning for the user and the model, which `take_warnings` returns."""
+        self._warnings.append(warning)
+
     def take_notes(self, output: str, code: int | None) -> tuple[str, ...]:
         """Return notes on refusals of the sandbox, on files restored since the last call, and on an exceeded limit.
 

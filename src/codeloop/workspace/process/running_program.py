@@ -131,7 +131,7 @@ async def start_program(
         sandbox = await enter_sandbox(workspace, grants)
         if sandbox is not None and options.network_session:
             environment = await workspace.shells.sandboxes.make_environment(
-                sandbox, options.network_session, environment
+                sandbox, options.network_session, environment, launch.named_variables
             )
     pipe = Pipe(errors)
     ours, theirs = socket.socketpair()

@@ -74,9 +74,8 @@ async def start_sandboxed(workspace: Workspace, launch: Launch, sandbox: Sandbox
     shells = workspace.shells
     if sandbox is None:
         return await shells.launcher.start(launch)
-    return await sandbox.starter.start(
-        replace(launch, environment=shells.sandboxes.make_offline_environment(sandbox, launch.environment))
-    )
+    environment = shells.sandboxes.make_offline_environment(sandbox, launch.environment, launch.named_variables)
+    return await sandbox.starter.start(replace(launch, environment=environment))
 
 
 async def run_sandboxed(

@@ -7,7 +7,7 @@ import time
 from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
@@ -28,12 +28,19 @@ from codeloop.workspace.process.shell_state import (
     find_changed_variables,
 )
 from codeloop.workspace.process.slow_commands import SlowCommands
+from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
 from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
-from codeloop.workspace.sandbox.refusals import find_proxy_mention, find_refusals, find_strayed_writes
-from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes
+from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE, find_proxy_mention, find_refusals, find_strayed_writes
+from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes, find_hidden_variables
+from codeloop.workspace.sandbox.secret_variables import (
+    HIDDEN_VARIABLE_TEXT,
+    explain_hidden_variable,
+    find_wanted_variables,
+    hide_variables,
+)
 
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
@@ -100,6 +107,21 @@ class CommandResult(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     moved_files: tuple[MovedFile, ...] = ()
     warnings: tuple[str, ...] = ()
+
+
+class _SandboxedStart(NamedTuple):
+    """The start of a sandboxed command. `state`: its directory and variables; `hidden`: the variables hidden from it.
+
+    `since`: its time, as a file time in ns; `warn` adds a warning for the user and the model.
+    """
+
+    context: ShellContext
+    sandbox: Sandbox
+    command: str
+    state: ShellState
+    hidden: Mapping[str, str]
+    since: int
+    warn: Callable[[str], None]
 
 
 class Shells:
@@ -246,31 +268,33 @@ class Shells:
                 command.policy, quarantine, repositories, remember_contents=sandbox.backend == "landlock"
             )
             running = RunningCommand(command.text, buffer, protected)
-            environment = await self.sandboxes.make_environment(sandbox, context.session, variables)
+            environment = await self.sandboxes.make_environment(
+                sandbox, context.session, variables, context.pinned_variables
+            )
             names = environment.keys() | variables.keys()
             self._sandbox_variables |= {name for name in names if environment.get(name) != variables.get(name)}
-            start_state = ShellState(directory, environment)
-            since = self.sandboxes.measure_file_clock(sandbox)
-            running.find_refusals = partial(self._find_refusals, context, sandbox, command.text, start_state, since)
+            hidden = find_hidden_variables(command.policy, variables, context.pinned_variables)
+            if state.variables is not None:
+                # A command outside the sandbox may have exported one.
+                state = ShellState(directory, hide_variables(state.variables, hidden))
+            start = _SandboxedStart(
+                context,
+                sandbox,
+                command.text,
+                ShellState(directory, environment),
+                hidden,
+                self.sandboxes.measure_file_clock(sandbox),
+                running.add_warning,
+            )
+            running.find_refusals = partial(self._find_refusals, start)
             await running.start(
                 sandbox.starter, shell, state, environment, self._sandbox_variables | context.pinned_variables
             )
             return running
 
-    def _find_refusals(
-        self,
-        context: ShellContext,
-        sandbox: Sandbox,
-        command: str,
-        start_state: ShellState,
-        since: int,
-        output: str,
-        code: int | None,
-    ) -> list[str]:
-        """Return a note for each refusal of the sandbox, found in the output, the private home and the proxy.
-
-        `start_state`: the directory and variables at the command's start; `since`: its time, as a file time in ns.
-        """
+    def _find_refusals(self, start: _SandboxedStart, output: str, code: int | None) -> list[str]:
+        """Return a note for each refusal of the sandbox, found in the output, the private home and the proxy."""
+        context, sandbox, command = start.context, start.sandbox, start.command
         proxy, connections = self.sandboxes.find_proxy(sandbox), None
         if proxy is not None:
             seen = self._refused_counts.setdefault(proxy, {})
@@ -278,11 +302,16 @@ class Shells:
             seen[context.session] = proxy.refused_count
         home = Path(context.environment.get("HOME") or "/nonexistent")
         private_home = self.sandboxes.find_private_home(sandbox)
-        notes = find_refusals(output, code, sandbox.policy, start_state.directory, home, connections, command)
-        notes += find_strayed_writes(private_home, since) if private_home else []
+        notes = find_refusals(output, code, sandbox.policy, start.state.directory, home, connections, command)
+        for name in find_wanted_variables(command, output, code, start.hidden.keys() - set(PROXY_VARIABLES)):
+            notes.append(f"blocked: {name}, {HIDDEN_VARIABLE_TEXT}. {ASK_OUTSIDE}")
+            if name not in self.warned:
+                self.warned.add(name)
+                start.warn(explain_hidden_variable(name))
+        notes += find_strayed_writes(private_home, start.since) if private_home else []
         # There is a proxy, and it refused nothing: the mention of its address must have another cause.
         if connections == []:
-            notes += find_proxy_mention(output, code, start_state.variables or {})
+            notes += find_proxy_mention(output, code, start.state.variables or {})
         return notes
 
     def make_policy(

@@ -53,6 +53,7 @@ class SandboxPolicy(Struct, frozen=True):
       and the `links`, each with its target
     - `home`: the home, if a private folder is mounted there; `private_folder`: ours with that one and the layers
     - `holds_home`: whether the project is the home, or contains it
+    - `variables`: names (or patterns) of variables that its programs get although they look like secrets
     - `network`: the machine's ("on"), none ("off"), or only `hosts`, through the proxy
     - `foreign_files`: those of other work trees in the git directory: read-only where mounts can do that, but never
       restored, since those work trees change them at any time
@@ -78,6 +79,7 @@ class SandboxPolicy(Struct, frozen=True):
     foreign_files: tuple[Path, ...] = ()
     git_lists: tuple[Path, ...] = ()
     replica: Path | None = None
+    variables: tuple[str, ...] = ()
 
     @property
     def has_secrets(self) -> bool:
@@ -245,6 +247,7 @@ class PolicyMaker:
             granted=tuple(granted),
             network=self.config.network,
             hosts=tuple(self.config.hosts),
+            variables=tuple(self.config.variables),
             layered=tuple(layered),
             replaced=surroundings.replaced,
             links=tuple(link for link in surroundings.links if not is_below_any(link[0], shown)),

@@ -65,6 +65,7 @@ class ProfilePolicyMaker:
             writable=[str(each) for each in (data_folder, *writable)],
             readable=[*config.readable, *readable],
             hidden=config.hidden,
+            variables=config.variables,
         )
         self._writable = (data_folder, *writable)
         readable_paths = (Path(os.path.realpath(each)) for each in readable)

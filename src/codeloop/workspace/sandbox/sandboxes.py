@@ -8,7 +8,7 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -22,6 +22,7 @@ from codeloop.schema.limits import SANDBOX_MEMORY, SANDBOX_PROCESSES, SANDBOXES_
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
+from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES, TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import (
@@ -33,6 +34,7 @@ from codeloop.workspace.sandbox.private_folders import (
     make_layer_name,
 )
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, ProcessStarter
+from codeloop.workspace.sandbox.secret_variables import find_secret_variables, hide_variables
 
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
@@ -214,9 +216,14 @@ class Sandboxes:
             remove_tree(self._temporary)
             self._temporary = None
 
-    async def make_environment(self, sandbox: Sandbox, session: str, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment of a session's command in a sandbox. Raises OSError as `open_listener`."""
-        variables = self.make_offline_environment(sandbox, environment)
+    async def make_environment(
+        self, sandbox: Sandbox, session: str, environment: Mapping[str, str], named_variables: Collection[str] = ()
+    ) -> dict[str, str]:
+        """Return the environment of a session's command in a sandbox, as `make_offline_environment` with a network.
+
+        Raises OSError as `open_listener`.
+        """
+        variables = self.make_offline_environment(sandbox, environment, named_variables)
         if sandbox.backend == "landlock":
             # It has no network of its own in which the proxy could listen.
             return variables
@@ -227,9 +234,17 @@ class Sandboxes:
             variables |= make_git_settings(_NO_UPKEEP_SETTINGS, variables)
         return variables
 
-    def make_offline_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment of a program in a sandbox, without variables for a proxy."""
-        variables = {name: value for name, value in environment.items() if name not in SOCKET_VARIABLES}
+    def make_offline_environment(
+        self, sandbox: Sandbox, environment: Mapping[str, str], named_variables: Collection[str] = ()
+    ) -> dict[str, str]:
+        """Return the environment of a program in a sandbox, without secrets and without variables for a proxy.
+
+        `named_variables`: as in Launch.
+        """
+        hidden = find_hidden_variables(sandbox.policy, environment, named_variables)
+        variables = {
+            name: value for name, value in hide_variables(environment, hidden).items() if name not in SOCKET_VARIABLES
+        }
         if sandbox.has_private_folders:
             return {**make_copying_variables(sandbox.policy), **variables}
         folder = self._private_folders.find_folder(sandbox.policy)
@@ -354,6 +369,20 @@ class Sandboxes:
             await self._close_proxies(None)
             self._network = await (await self._start_base()).make_sandbox(["kind network"])
         return self._network
+
+
+def find_hidden_variables(
+    policy: SandboxPolicy, environment: Mapping[str, str], named_variables: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the variables that a sandbox's programs don't get: secrets, and the user's proxy where none is reached.
+
+    `named_variables`: as in Launch.
+    """
+    if policy.network == "on":
+        # The user's proxy may be the only way to the network, and its address may hold a password.
+        return find_secret_variables(environment, {*policy.variables, *named_variables, *PROXY_VARIABLES})
+    proxies = {name: environment[name] for name in PROXY_VARIABLES if name in environment}
+    return find_secret_variables(environment, {*policy.variables, *named_variables}) | proxies
 
 
 def _list_plan_rows(policy: SandboxPolicy) -> list[str]:

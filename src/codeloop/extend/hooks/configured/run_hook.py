@@ -112,7 +112,7 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
         environment = _make_environment(row, scope, is_sandboxed=sandbox is not False)
         result = await run_sandboxed(
             workspace,
-            Launch(words, _choose_folder(row, scope), environment, {}),
+            Launch(words, _choose_folder(row, scope), environment, {}, frozenset(row.allowed_env_vars)),
             stdin=msgspec.json.encode(payload),
             max_bytes=max_bytes,
             grants=SandboxGrants(readable=readable) if readable else NO_GRANTS,

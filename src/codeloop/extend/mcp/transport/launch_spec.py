@@ -35,13 +35,14 @@ class ServerProject(Struct, frozen=True):
 class LaunchSpec(Struct, frozen=True):
     """A program to launch. `words`: the path of the program and its arguments; `environment`: all its variables.
 
-    `profile`: the profile of its sandbox; None: no sandbox.
+    `profile`: the profile of its sandbox; None: no sandbox. `named_variables`: as in Launch.
     """
 
     words: tuple[str, ...]
     folder: Path
     environment: Mapping[str, str]
     profile: ProgramProfile | None
+    named_variables: frozenset[str] = frozenset()
 
 
 def make_user_spec(
@@ -91,7 +92,8 @@ def _make_spec(
     code_folders = find_code_folders(words, Path(environment.get("HOME") or "/nonexistent"))
     readable = (*code_folders, *list_named_paths(config.environment.values()), folder)
     profile = ProgramProfile(own_folder, readable=readable, network="on")
-    return LaunchSpec(words, folder, environment, widen_profile(profile, config.effective_sandbox, project.root))
+    sandbox_profile = widen_profile(profile, config.effective_sandbox, project.root)
+    return LaunchSpec(words, folder, environment, sandbox_profile, frozenset(config.environment))
 
 
 def _find_folder(config: LocalDefinition, directory: Path) -> Path | None:

@@ -96,7 +96,7 @@ async def start_server(program_sandboxes: ProgramSandboxes, spec: LaunchSpec, lo
         with theirs_in, theirs_out:
             descriptors = {0: theirs_in.fileno(), 1: theirs_out.fileno(), 2: errors.writer}
             try:
-                launch = Launch(spec.words, spec.folder, spec.environment, descriptors)
+                launch = Launch(spec.words, spec.folder, spec.environment, descriptors, spec.named_variables)
                 process = await program_sandboxes.start(launch, spec.profile)
             except SandboxUnavailable as error:
                 raise CodeloopError(str(error)) from error
