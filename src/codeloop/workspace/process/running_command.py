@@ -13,6 +13,7 @@ from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE
 from codeloop.workspace.files.saved_outputs import save_output
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.output.output_buffer import OutputBuffer
+from codeloop.workspace.process.sandboxed_program import NameWatch
 from codeloop.workspace.process.shell_state import ShellState, parse_exports
 from codeloop.workspace.process.uncancelled import finish_uncancelled
 from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
@@ -56,6 +57,7 @@ class RunningCommand:
         self._moved_files: list[MovedFile] = []
         self._warnings: list[str] = []
         self._protected = protected
+        self._watch: NameWatch | None = None
         self.on_output: Callable[[], None] | None = None
         self._text = text
         self._state_output = bytearray()
@@ -97,6 +99,11 @@ class RunningCommand:
             on_failure.pop_all()
         for pipe in self._pipes:
             pipe.listen()
+
+    def watch_names(self) -> None:
+        """Move what may not appear away at once, instead of at its end. For commands in the background."""
+        if self._protected is not None and (folders := self._protected.watched_folders):
+            self._watch = NameWatch(folders, self._protected.move_new_paths)
 
     async def finish(self) -> tuple[int, int]:
         """Wait for the shell's exit. Return its code (negative: the signal) and the number of processes left running.
@@ -208,6 +215,8 @@ class RunningCommand:
     async def _restore_files(self) -> None:
         """Restore protected files and check new ones. In a thread, unless it is quick."""
         protected, self._protected = self._protected, None
+        if self._watch is not None:
+            self._watch.close()
         if protected is not None:
             is_quick = protected.skip_needless_checks()
             self._notes += protected.restore() if is_quick else await asyncio.to_thread(protected.restore)

@@ -4,7 +4,7 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -66,18 +66,29 @@ class ShellContext(Struct, frozen=True):
     pinned_variables: frozenset[str] = frozenset()
 
 
+class SandboxWatch(NamedTuple):
+    """What is looked for after a program's sandbox: `expected` and `find_denied` are as of ProtectedFiles."""
+
+    expected: Collection[Path] = ()
+    find_denied: Callable[[], Iterable[Path]] = tuple
+
+
+NO_WATCH = SandboxWatch()
+
+
 class ShellCommand(Struct, frozen=True):
     """One command. `directory`: for this command only; None: the session's. `timeout`: in seconds.
 
-    `policy`: the policy of its sandbox; None: it runs without one. `has_grants`: its sandbox allows more than those of
-    other commands, so variables that these exported must not steer it. `is_isolated`: its directory and variables are
-    not passed to the next command.
+    `policy`: the policy of its sandbox; None: it runs without one. `watch`: see SandboxWatch. `has_grants`: its sandbox
+    allows more than those of other commands, so variables that these exported must not steer it.
+    `is_isolated`: its directory and variables are not passed to the next command.
     """
 
     text: str
     timeout: float
     directory: Path | None = None
     policy: SandboxPolicy | None = None
+    watch: SandboxWatch = NO_WATCH
     has_grants: bool = False
     is_isolated: bool = False
 
@@ -231,6 +242,7 @@ class Shells:
                 f"{SHELL_JOBS.value} background commands are running already; stop one with bash_kill first"
             )
         running = await self._start(context, command, OutputBuffer(context.scratch, opens_file=True))
+        running.watch_names()
         return self.jobs.add(context.session, command.text, running)
 
     @property
@@ -262,11 +274,7 @@ class Shells:
             )
             return running
         async with self.sandboxes.hold_sandbox(command.policy) as sandbox:
-            quarantine = locate_quarantine(context.scratch)
-            repositories = await self.record_repositories(command.policy)
-            protected = ProtectedFiles(
-                command.policy, quarantine, repositories, remember_contents=sandbox.backend == "landlock"
-            )
+            protected = await self.protect(sandbox, locate_quarantine(context.scratch), command.watch)
             running = RunningCommand(command.text, buffer, protected)
             environment = await self.sandboxes.make_environment(
                 sandbox, context.session, variables, context.pinned_variables
@@ -350,9 +358,28 @@ class Shells:
         elif not self._repositories[root].try_record_state():
             await asyncio.to_thread(self._repositories[root].record_state)
 
-    async def record_repositories(self, policy: SandboxPolicy) -> ProjectRepositories | None:
+    async def protect(
+        self, sandbox: Sandbox, quarantine: Path, watch: SandboxWatch, *, is_long_running: bool = False
+    ) -> ProtectedFiles:
+        """Record what a program in a sandbox may not change, to restore it afterwards.
+
+        `is_long_running`: it may run as long as the session, in which new repositories are mostly the user's: those are
+        not checked.
+        """
+        repositories = None if is_long_running else await self._record_repositories(sandbox.policy)
+        return ProtectedFiles(
+            sandbox.policy,
+            quarantine,
+            repositories,
+            remember_contents=sandbox.backend == "landlock",
+            expected=watch.expected,
+            find_denied=watch.find_denied,
+        )
+
+    async def _record_repositories(self, policy: SandboxPolicy) -> ProjectRepositories | None:
         """Record the repositories before a command under a policy, and return them; None: they were not scanned."""
-        project_repositories = self._repositories.get(policy.writable[0])
+        found = (self._repositories[root] for root in policy.writable if root in self._repositories)
+        project_repositories = next(found, None)
         if project_repositories is not None and not project_repositories.try_begin_command():
             await asyncio.to_thread(project_repositories.begin_command)
         return project_repositories

@@ -9,6 +9,7 @@ import os
 import re
 import shutil
 import stat
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -18,6 +19,7 @@ from msgspec import Struct
 from codeloop.kit.small_files import read_bounded
 from codeloop.workspace.git.planted.quarantine import move_away
 from codeloop.workspace.git.planted.repositories import ProjectRepositories
+from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 # The largest file whose content is remembered.
@@ -80,16 +82,28 @@ class ProtectedFiles:
 
     `remember_contents`: also restore contents, because the sandbox can't protect the files. `repositories`: the check
     of repositories that was started before the command; `warnings`: its results, for the model and the user.
+    `expected`: files that may appear: codeloop writes them, or the user put them back; more may be added later.
+    `find_denied` returns the files that rules deny to write: those that did not exist before are moved away.
     """
 
     def __init__(
-        self, policy: SandboxPolicy, folder: Path, repositories: ProjectRepositories | None, *, remember_contents: bool
+        self,
+        policy: SandboxPolicy,
+        folder: Path,
+        repositories: ProjectRepositories | None,
+        *,
+        remember_contents: bool,
+        expected: Collection[Path] = (),
+        find_denied: Callable[[], Iterable[Path]] = tuple,
     ) -> None:
         self.moved_files: list[MovedFile] = []
         self.warnings: list[str] = []
         self._repositories = repositories
         self._absent = policy.absent
-        self._granted = policy.granted
+        self._always_granted = policy.granted
+        self._expected = expected
+        self._find_denied = find_denied
+        self._known = (*policy.protected, *policy.absent, *policy.granted)
         self._folder = folder
         self._parents = {path: _identify_folder(path.parent) for path in policy.protected}
         self._writable_exceptions = tuple(
@@ -99,12 +113,22 @@ class ProtectedFiles:
         self._protected = policy.protected if remember_contents else ()
         self._git_lists = {path: _read_git_list(path) for path in policy.git_lists}
 
+    @property
+    def watched_folders(self) -> set[Path]:
+        """The folders in which a path may appear that may not."""
+        return {path.parent for path in self._absent}
+
+    @property
+    def _granted(self) -> tuple[Path, ...]:
+        return (*self._always_granted, *self._expected)
+
     def skip_needless_checks(self) -> bool:
         """Drop the check of repositories if none has changed. Returns whether `restore` is quick without it."""
         if self._repositories is not None and self._repositories.try_end_command():
             self._repositories = None
         are_lists_unchanged = all(_read_state(path) == before.state for path, before in self._git_lists.items())
-        return self._repositories is None and not self._protected and not self._granted and are_lists_unchanged
+        is_quick = not self._protected and not self._granted and self._find_denied is tuple
+        return self._repositories is None and is_quick and are_lists_unchanged
 
     def restore(self) -> list[str]:
         """Restore changed files and move new ones away. Returns notes about it for the model."""
@@ -112,13 +136,12 @@ class ProtectedFiles:
         if self._repositories is not None:
             warning, self._repositories = self._repositories.end_command(), None
             self.warnings += [warning] if warning else []
-        left: list[Path] = []
-        for path in self._list_new_paths():
-            moved_to = move_away(path, self._folder)
-            if moved_to is not None:
-                self.moved_files.append(MovedFile(path, moved_to))
-            elif os.path.lexists(path):
-                left.append(path)
+        left = self.move_new_paths()
+        for path in self._find_denied():
+            if is_below_any(path, self._known):
+                continue
+            if (moved_to := move_away(path, self._folder)) is not None:
+                self.warnings.append(f"{path} may not be written by a rule: it was moved to {moved_to}.")
         notes += [note for path, before in self._git_lists.items() for note in self._restore_git_list(path, before)]
         now = self._read_contents(self._protected)
         changed = [path for path, before in self._before.items() if now.get(path) != before]
@@ -136,6 +159,17 @@ class ProtectedFiles:
             advice = "look at it before anything runs in this repository."
             notes.append(f"{paths_shown} could not be put back or moved away: {advice}")
         return notes
+
+    def move_new_paths(self) -> list[Path]:
+        """Move away what has appeared at paths that may not be created. Returns those that could not be moved."""
+        left: list[Path] = []
+        for path in self._list_new_paths():
+            moved_to = move_away(path, self._folder)
+            if moved_to is not None:
+                self.moved_files.append(MovedFile(path, moved_to))
+            elif os.path.lexists(path):
+                left.append(path)
+        return left
 
     def _list_new_paths(self) -> list[Path]:
         """Return the paths that were absent and exist now; of a folder with granted entries, the other entries."""

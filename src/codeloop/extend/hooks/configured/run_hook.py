@@ -19,11 +19,11 @@ from codeloop.schema.bounds.extension import HOOK_AGENT, HOOK_COMMAND, HOOK_OUTP
 from codeloop.schema.config import HookConfig, ProgramSandboxConfig
 from codeloop.schema.wire import JSON
 from codeloop.workspace.process.program_environment import make_tool_environment
+from codeloop.workspace.process.program_sandboxes import Confinement
 from codeloop.workspace.process.sandboxed_program import run_sandboxed
 from codeloop.workspace.process.shell_state import drop_bash_variables
 from codeloop.workspace.process.shells import find_shell
 from codeloop.workspace.sandbox.launched_process import Launch
-from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, find_code_folders, widen_profile
 from codeloop.workspace.workspace import Workspace
 
@@ -57,6 +57,10 @@ class AskJudge(Protocol):
     async def __call__(self, row: HookConfig, session_id: str, model: JSON | None, prompt: str, /) -> HookVerdict:
         """Return the verdict. `model`: the prompt's model while the prompt is not stored yet. Raises HookFailed."""
         ...
+
+
+_NETWORK_CLIENT = "hooks"
+"""The name of a project's hooks at the network proxy, which lets them reach the same addresses as commands."""
 
 
 class HookScope(Struct, frozen=True):
@@ -103,8 +107,11 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
     sandbox = workspace.sandbox.extensions if row.sandbox is None else row.sandbox
     may_share = row.is_project or (row.sandbox is None and sandbox is True)
     shares_command_sandbox = may_share and not isinstance(sandbox, ProgramSandboxConfig) and sandbox is not False
-    has_own_sandbox = not shares_command_sandbox and sandbox is not False
-    profile = _make_profile(row, sandbox, scope, readable) if has_own_sandbox else None
+    if shares_command_sandbox:
+        confinement = Confinement(readable=readable, client=_NETWORK_CLIENT)
+    else:
+        profile = _make_profile(row, sandbox, scope, readable) if sandbox is not False else None
+        confinement = Confinement(profile) if profile is not None else None
     max_bytes = HOOK_OUTPUT.value
     try:
         shell = (*find_shell(workspace.environment), "-c", row.command)
@@ -115,9 +122,7 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
             Launch(words, _choose_folder(row, scope), environment, {}, frozenset(row.allowed_env_vars)),
             stdin=msgspec.json.encode(payload),
             max_bytes=max_bytes,
-            grants=SandboxGrants(readable=readable) if readable else NO_GRANTS,
-            shares_command_sandbox=shares_command_sandbox,
-            profile=profile,
+            confinement=confinement,
         )
     except OSError as error:
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error
