@@ -32,7 +32,7 @@ class McpServers:
         self.sign_ins = get_sign_ins(project.paths)
         self.program_sandboxes = ProgramSandboxes(workspace, project.warn, "MCP servers")
         self._sign_ins_by_server: dict[str, BackgroundSignIn] = {}
-        folders = ServerProject(workspace.directory, workspace.root, project.is_trusted)
+        folders = ServerProject(workspace.directory, workspace.root, project.is_trusted, workspace.sandbox)
         self._dependencies = ServerDependencies(
             project=folders,
             environment=workspace.environment,

@@ -8,6 +8,7 @@ sandbox, it may not read or change what rules deny, and what may not appear in t
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
@@ -84,6 +85,13 @@ def choose_confinement(
         return Confinement(rules=rules) if entry else None
     profile = ProgramProfile(workspace.scratch.with_name("programs") / name, writable=(workspace.root,))
     return Confinement(widen_profile(profile, entry, workspace.root), rules=rules)
+
+
+class _Network(NamedTuple):
+    """A program's environment, with what leads to its network; `list_refused`: as of SandboxedProcess."""
+
+    environment: Mapping[str, str]
+    list_refused: Callable[[], list[str]]
 
 
 class ProgramSandboxes:
@@ -169,8 +177,8 @@ class ProgramSandboxes:
         sandbox = await self.enter_command_sandbox(grants, confinement.rules)
         if sandbox is None:
             return SandboxedProcess(await shells.launcher.start(launch))
-        environment = await _make_environment(shells.sandboxes, sandbox, launch, confinement.client)
-        return await self._start_in(sandbox, environment, launch, confinement, is_server=is_server)
+        network = await _connect(shells.sandboxes, sandbox, launch, confinement.client)
+        return await self._start_in(sandbox, network, launch, confinement, is_server=is_server)
 
     async def _start_in_own_sandbox(
         self, launch: Launch, confinement: Confinement, *, is_server: bool
@@ -184,19 +192,19 @@ class ProgramSandboxes:
         if Path(os.path.realpath(workspace.root)) in policy.writable:
             await workspace.shells.scan_work_tree(make_policy_input(workspace), workspace.sandbox)
         async with sandboxes.hold_sandbox(policy) as sandbox:
-            environment = await _make_environment(sandboxes, sandbox, launch, _CLIENT)
-            return await self._start_in(sandbox, environment, launch, confinement, is_server=is_server)
+            network = await _connect(sandboxes, sandbox, launch, _CLIENT)
+            return await self._start_in(sandbox, network, launch, confinement, is_server=is_server)
 
     async def _start_in(
         self,
         sandbox: Sandbox,
-        environment: Mapping[str, str],
+        network: _Network,
         launch: Launch,
         confinement: Confinement,
         *,
         is_server: bool,
     ) -> SandboxedProcess:
-        """Start a program in a sandbox with an environment, and check what the mounts of the sandbox can't keep."""
+        """Start a program in a sandbox and its network, and check what the mounts of the sandbox can't keep."""
         workspace = self._workspace
         protected = await workspace.shells.protect(
             sandbox,
@@ -205,11 +213,11 @@ class ProgramSandboxes:
             is_long_running=is_server,
         )
         try:
-            process = await sandbox.starter.start(replace(launch, environment=environment))
+            process = await sandbox.starter.start(replace(launch, environment=network.environment))
         except BaseException:
             protected.restore()
             raise
-        started = SandboxedProcess(process, protected, workspace.expected_files, self._warn)
+        started = SandboxedProcess(process, protected, workspace.expected_files, self._warn, network.list_refused)
         if is_server:
             started.watch()
         return started
@@ -245,8 +253,20 @@ class ProgramSandboxes:
         await self._launcher.close()
 
 
-async def _make_environment(sandboxes: Sandboxes, sandbox: Sandbox, launch: Launch, client: str) -> dict[str, str]:
-    """Return the environment of a program in a sandbox. `client`: its name at the proxy; "": it has no network."""
-    if client:
-        return await sandboxes.make_environment(sandbox, client, launch.environment, launch.named_variables)
-    return sandboxes.make_offline_environment(sandbox, launch.environment, launch.named_variables)
+async def _connect(sandboxes: Sandboxes, sandbox: Sandbox, launch: Launch, client: str) -> _Network:
+    """Return the network of a program in a sandbox. `client`: its name at the proxy; "": it has no network."""
+    if not client:
+        environment = sandboxes.make_offline_environment(sandbox, launch.environment, launch.named_variables)
+        return _Network(environment, list)
+    environment = await sandboxes.make_environment(sandbox, client, launch.environment, launch.named_variables)
+    proxy = sandboxes.find_proxy(sandbox)
+    seen = proxy.refused_count if proxy is not None else 0
+
+    def list_refused() -> list[str]:
+        nonlocal seen
+        if proxy is None:
+            return []
+        before, seen = seen, proxy.refused_count
+        return proxy.list_refused(client, before)
+
+    return _Network(environment, list_refused)

@@ -64,7 +64,8 @@ class SandboxedProcess:
     """A started program, as LaunchedProcess. What its sandbox can't keep by mounts is checked when it has ended.
 
     `protected`: the files to check; None: it runs without a sandbox. `expected`: a file that the user moves back is
-    added to these. `warn` shows a text to the user. After `watch` it is also checked while it runs: at once when a
+    added to these. `warn` shows a text to the user; `list_refused` returns a line for each connection that was refused
+    since its last call. After `watch` it is also checked while it runs: at once when a
     watched name appears, and after each of its answers (`notice_answer`).
     """
 
@@ -74,7 +75,9 @@ class SandboxedProcess:
         protected: ProtectedFiles | None = None,
         expected: set[Path] | None = None,
         warn: Callable[[str], None] = lambda _: None,
+        list_refused: Callable[[], list[str]] = list,
     ) -> None:
+        self._list_refused = list_refused
         self._process = process
         self._protected = protected
         self._expected = expected if expected is not None else set[Path]()
@@ -143,7 +146,8 @@ class SandboxedProcess:
         is_quick = protected.skip_needless_checks()
         notes = protected.restore() if is_quick else await asyncio.to_thread(protected.restore)
         self._tell_moved()
-        for note in (*notes, *protected.warnings):
+        refused = map(explain_refused_connection, self._list_refused())
+        for note in (*notes, *protected.warnings, *refused):
             self._warn(note)
         protected.warnings.clear()
 
@@ -154,6 +158,18 @@ class SandboxedProcess:
         for each in moved_files:
             self._moved[each.path] = each
             self._warn(_MOVED_TEXT.format(each.path, each.moved))
+
+
+def explain_refused_connection(line: str) -> str:
+    """Return a line for the user on a connection that the proxy refused: which, and what allows it.
+
+    `line`: as of `SessionProxy.list_refused`.
+    """
+    text = line.removeprefix("blocked: ")
+    authority = text.removeprefix("connection to ").partition(",")[0]
+    host = authority.removesuffix(":443").removesuffix(":80")
+    setting = f'"sandbox": {{"hosts": ["{host}"]}}'
+    return f"A program in the sandbox was refused a {text}. To allow it: {setting} in codeloop.json."
 
 
 class SandboxedResult(Struct, frozen=True):

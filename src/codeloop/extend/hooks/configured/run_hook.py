@@ -99,14 +99,14 @@ async def run_hook(row: HookConfig, payload: JSON, model: JSON | None, scope: Ho
 async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> HookDecision:
     """Run a hook's command with the event as JSON on its stdin.
 
-    Unless the configuration says otherwise, a project's hook runs in the sandbox of the agent's commands, and a user's
-    hook in a sandbox of its own.
+    A project's hook runs in the sandbox of the agent's commands, and a user's hook in a sandbox of its own, unless the
+    configuration says otherwise.
     """
     workspace = scope.workspace
     readable = tuple(Path(each).resolve() for each in (payload["transcript_path"], row.plugin_root) if each)
     sandbox = workspace.sandbox.extensions if row.sandbox is None else row.sandbox
-    may_share = row.is_project or (row.sandbox is None and sandbox is True)
-    shares_command_sandbox = may_share and not isinstance(sandbox, ProgramSandboxConfig) and sandbox is not False
+    # A project's hook loads files that the model edits: whatever is set, it runs where commands run.
+    shares_command_sandbox = row.is_project or (row.sandbox is None and sandbox is True)
     if shares_command_sandbox:
         confinement = Confinement(readable=readable, client=_NETWORK_CLIENT)
     else:
@@ -116,7 +116,7 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
     try:
         shell = (*find_shell(workspace.environment), "-c", row.command)
         words = shell if row.args is None else (row.command, *row.args)
-        environment = _make_environment(row, scope, is_sandboxed=sandbox is not False)
+        environment = _make_environment(row, scope, is_sandboxed=row.is_project or sandbox is not False)
         result = await run_sandboxed(
             workspace,
             Launch(words, _choose_folder(row, scope), environment, {}, frozenset(row.allowed_env_vars)),
