@@ -69,8 +69,7 @@ class Workspace:
     `environment`: of child processes, the user's own without any provider's key; `sandbox`: the configuration of the
     commands' sandbox; `own_folders`: those of codeloop, which no sandboxed command may read; `warn` shows a text to the
     user; `read_log`: shared by all sessions of the work tree; `rules`: those that bind programs which run for no
-    session; `expected_files`: files that codeloop writes where sandboxed programs may create none, and those that the
-    user put back there.
+    session.
 
     Its services (`shells`, `ripgrep`, ...) are imported and made when they are first used. `close` ends those that keep
     processes: `shells`, `program_sandboxes` and `terminals`.
@@ -95,7 +94,6 @@ class Workspace:
         self._warn = warn
         self.read_log = ReadLog()
         self.rules: DenyRules | None = None
-        self.expected_files: set[Path] = set()
         # Resolved now: if a folder of the path is replaced by a link later, that link leads outside.
         roots = tuple(Path(os.path.realpath(path)) for path in (root, directory))
         real_own_folders = [Path(os.path.realpath(path)) for path in own_folders]
@@ -108,9 +106,13 @@ class Workspace:
         """The folder for records of writes in progress (`files/temp_files.py`)."""
         return self.scratch.with_name(RECORDS_FOLDER)
 
-    @cached_property
+    @property
     def shells(self) -> "Shells":
         """The shells of the model's commands."""
+        return self._shells
+
+    @cached_property
+    def _shells(self) -> "Shells":
         from codeloop.workspace.process.shells import Shells
 
         return self._close_later(Shells())

@@ -11,8 +11,7 @@ from codeloop.kit.wildcard import matches
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.permission import Action
 from codeloop.workspace.process.program_sandboxes import Confinement, choose_confinement
-from codeloop.workspace.process.running_program import start_program
-from codeloop.workspace.process.sandboxed_program import run_sandboxed
+from codeloop.workspace.process.running_program import run_sandboxed, start_program
 from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen_profile
 from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
@@ -156,7 +155,7 @@ async def test_what_the_user_puts_back_and_what_codeloop_writes_stays(place: Pla
             await asyncio.sleep(0.02)
     moved = place.warnings[-1].partition("moved to ")[2].partition(". If")[0]
     Path(moved).rename(place.root / "codeloop.json")
-    place.workspace.expected_files.add(place.root / ".codeloop/plans/plan.md")
+    place.workspace.read_log.expected_files.add(place.root / ".codeloop/plans/plan.md")
     (place.root / ".codeloop/plans").mkdir(parents=True)
     (place.root / ".codeloop/plans/plan.md").write_text("plan")
     (place.root / ".codeloop/plugins").mkdir()

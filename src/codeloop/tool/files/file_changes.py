@@ -151,7 +151,7 @@ async def commit_changes(ctx: ToolContext, changes: Sequence[FileChange]) -> Fin
     if finisher is not None:
         await finisher.prepare(changes)
     written = (each.target.real for each in changes)
-    ctx.workspace.expected_files.update(real for real in written if is_protected(str(real)))
+    ctx.workspace.read_log.expected_files.update(real for real in written if is_protected(str(real)))
     replacements = [Replacement(each.target.real, each.before, each.after, each.mode) for each in changes]
     stamps = replace_files(replacements, ctx.workspace.write_records_folder)
     for change, stamp in zip(changes, stamps, strict=True):

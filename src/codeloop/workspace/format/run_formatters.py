@@ -15,7 +15,7 @@ from codeloop.workspace.files.encoding import NotText, decode_text
 from codeloop.workspace.files.safe_open import FileRefused, FileStamp, LoadedFile, open_file, read_file
 from codeloop.workspace.format.formatters import FormattedFile, Formatter
 from codeloop.workspace.process.program_sandboxes import choose_confinement
-from codeloop.workspace.process.sandboxed_program import run_sandboxed
+from codeloop.workspace.process.running_program import run_sandboxed
 from codeloop.workspace.sandbox.denied_paths import DenyRules
 from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.workspace import Workspace

@@ -7,16 +7,19 @@ sandbox, it may not read or change what rules deny, and what may not appear in t
 
 import os
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
-from codeloop.schema.config import ProgramSandboxConfig
+from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
+from codeloop.workspace.files.permission_name import NamedTree
+from codeloop.workspace.files.read_log import ReadLog
 from codeloop.workspace.git.planted.quarantine import locate_quarantine
 from codeloop.workspace.process.sandboxed_program import SandboxedProcess
-from codeloop.workspace.process.shells import SandboxWatch
+from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.denied_paths import (
     NO_RULES,
     DenyRules,
@@ -28,14 +31,31 @@ from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.sandbox.program_profile import ProfilePolicyMaker, ProgramProfile, widen_profile
+from codeloop.workspace.sandbox.protected_files import SandboxWatch
 from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes, SandboxUnavailable
-from codeloop.workspace.workspace import Workspace
 
 _CLIENT = "program"
 """The name of a program in a sandbox of its own at its network proxy."""
 _REFUSAL_WARNING = (
     "No sandbox can be had on this machine, so {} run without one: as you. `codeloop debug sandbox` says why."
 )
+
+
+class WorkTree(NamedTree, Protocol):
+    """The parts of a Workspace from which the sandboxes of its programs are made."""
+
+    directory: Path
+    scratch: Path
+    environment: dict[str, str]
+    sandbox: SandboxConfig
+    own_folders: tuple[Path, ...]
+    read_log: ReadLog
+    rules: DenyRules | None
+
+    @property
+    def shells(self) -> Shells:
+        """The shells of the model's commands, with the sandbox of these."""
+        ...
 
 
 class Confinement(Struct, frozen=True):
@@ -52,7 +72,7 @@ class Confinement(Struct, frozen=True):
     rules: DenyRules | None = None
 
 
-def make_policy_input(workspace: Workspace) -> PolicyInput:
+def make_policy_input(workspace: WorkTree) -> PolicyInput:
     """Return the input for a work tree's sandbox policies."""
     return PolicyInput(
         workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own_folders
@@ -60,22 +80,22 @@ def make_policy_input(workspace: Workspace) -> PolicyInput:
 
 
 def make_policy(
-    workspace: Workspace, grants: SandboxGrants = NO_GRANTS, rules: DenyRules | None = None
+    workspace: WorkTree, grants: SandboxGrants = NO_GRANTS, rules: DenyRules | None = None
 ) -> SandboxPolicy:
     """Return the sandbox policy of a work tree's commands. Reads the disk. `rules`: as in Confinement."""
     limits = add_denied_paths(workspace, rules or workspace.rules or NO_RULES, grants)
     return workspace.shells.make_policy(make_policy_input(workspace), workspace.sandbox, limits)
 
 
-def make_watch(workspace: Workspace, rules: DenyRules | None = None) -> SandboxWatch:
+def make_watch(workspace: WorkTree, rules: DenyRules | None = None) -> SandboxWatch:
     """Return what is looked for after a program in the sandbox: see SandboxWatch. `rules`: as in Confinement."""
     binding = rules or workspace.rules or NO_RULES
     find_denied = (lambda: list_unwritable_files(workspace, binding)) if has_denials(binding) else tuple
-    return SandboxWatch(workspace.expected_files, find_denied)
+    return SandboxWatch(workspace.read_log.expected_files, find_denied)
 
 
 def choose_confinement(
-    workspace: Workspace, name: str, entry: bool | ProgramSandboxConfig, rules: DenyRules | None = None
+    workspace: WorkTree, name: str, entry: bool | ProgramSandboxConfig, rules: DenyRules | None = None
 ) -> Confinement | None:
     """Return the sandbox of a program that may write to the project: that of commands, or one of its own; None: none.
 
@@ -100,7 +120,7 @@ class ProgramSandboxes:
     `warn` is called with a text for the user when one of the `programs` first runs without one for that reason.
     """
 
-    def __init__(self, workspace: Workspace, warn: Callable[[str], None], programs: str) -> None:
+    def __init__(self, workspace: WorkTree, warn: Callable[[str], None], programs: str) -> None:
         self.refusal_reason = ""
         self._workspace = workspace
         self._warn = warn
@@ -210,14 +230,14 @@ class ProgramSandboxes:
             sandbox,
             locate_quarantine(workspace.scratch),
             make_watch(workspace, confinement.rules),
-            is_long_running=is_server,
+            is_lasting=is_server,
         )
-        try:
+        with ExitStack() as on_failure:
+            on_failure.callback(protected.restore)
             process = await sandbox.starter.start(replace(launch, environment=network.environment))
-        except BaseException:
-            protected.restore()
-            raise
-        started = SandboxedProcess(process, protected, workspace.expected_files, self._warn, network.list_refused)
+            on_failure.pop_all()
+        expected = workspace.read_log.expected_files
+        started = SandboxedProcess(process, protected, expected, self._warn, network.list_refused)
         if is_server:
             started.watch()
         return started

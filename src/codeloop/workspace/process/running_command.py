@@ -57,7 +57,6 @@ class RunningCommand:
         self._moved_files: list[MovedFile] = []
         self._warnings: list[str] = []
         self._protected = protected
-        self._watch: NameWatch | None = None
         self.on_output: Callable[[], None] | None = None
         self._text = text
         self._state_output = bytearray()
@@ -103,7 +102,8 @@ class RunningCommand:
     def watch_names(self) -> None:
         """Move what may not appear away at once, instead of at its end. For commands in the background."""
         if self._protected is not None and (folders := self._protected.watched_folders):
-            self._watch = NameWatch(folders, self._protected.move_new_paths)
+            watch = NameWatch(folders, self._protected.move_new_paths)
+            self._running.exited.add_done_callback(lambda _: watch.close())
 
     async def finish(self) -> tuple[int, int]:
         """Wait for the shell's exit. Return its code (negative: the signal) and the number of processes left running.
@@ -215,8 +215,6 @@ class RunningCommand:
     async def _restore_files(self) -> None:
         """Restore protected files and check new ones. In a thread, unless it is quick."""
         protected, self._protected = self._protected, None
-        if self._watch is not None:
-            self._watch.close()
         if protected is not None:
             is_quick = protected.skip_needless_checks()
             self._notes += protected.restore() if is_quick else await asyncio.to_thread(protected.restore)

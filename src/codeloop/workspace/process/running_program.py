@@ -1,12 +1,16 @@
-"""Long-running programs to talk to, over stdin and stdout (language servers) or a descriptor (extension hosts)."""
+"""Programs to talk to, over stdin and stdout (language servers) or a descriptor (hosts), and programs that end."""
 
 import asyncio
 import os
 import socket
 import subprocess
+import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
+
+from msgspec import Struct
 
 from codeloop.schema.limits import MCP_STOP, SHELL_TERM_TIME
 from codeloop.schema.wire import replace
@@ -96,6 +100,7 @@ class RunningProgram:
 
 
 _CHANNEL_FD = 3
+_MAX_ERROR_BYTES = 8_192
 
 
 async def start_program(
@@ -130,6 +135,48 @@ async def start_program(
     program = RunningProgram(process, ours, mark, pipe)
     await program.open()
     return program
+
+
+class SandboxedResult(Struct, frozen=True):
+    """The end of a program: its exit code (negative: the signal), its output, and its stderr."""
+
+    code: int
+    output: bytes
+    stderr: str
+
+
+async def run_sandboxed(
+    workspace: Workspace, launch: Launch, stdin: bytes, max_bytes: int, confinement: Confinement | None
+) -> SandboxedResult:
+    """Run a program to its end with `stdin` as its input. At most `max_bytes` + 1 bytes of its output are kept.
+
+    `confinement`: its sandbox; None: it has none. It is ended with all its processes when the caller is cancelled.
+    Raises OSError when it can't be started, and its subclass SandboxUnavailable if a required sandbox does not work.
+    """
+    output, errors = bytearray(), bytearray()
+    pipes = (
+        Pipe(partial(_append_up_to, output, max_bytes + 1)),
+        Pipe(partial(_append_up_to, errors, _MAX_ERROR_BYTES)),
+    )
+    with ExitStack() as closing:
+        for pipe in pipes:
+            closing.callback(pipe.close)
+        stdin_file = closing.enter_context(tempfile.TemporaryFile())
+        stdin_file.write(stdin)
+        stdin_file.seek(0)
+        descriptors = {0: stdin_file.fileno(), 1: pipes[0].writer, 2: pipes[1].writer}
+        process = await workspace.program_sandboxes.start(replace(launch, descriptors=descriptors), confinement)
+        try:
+            for pipe in pipes:
+                pipe.listen()
+            code = await asyncio.shield(process.exited)
+        finally:
+            await finish_uncancelled(process.end(0))
+    return SandboxedResult(code, bytes(output), errors.decode("utf-8", "replace"))
+
+
+def _append_up_to(output: bytearray, max_bytes: int, chunk: bytes) -> None:
+    output += chunk[: max_bytes - len(output)]
 
 
 def _find_process(mark: str) -> int:

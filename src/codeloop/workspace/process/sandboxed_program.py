@@ -1,27 +1,15 @@
-"""A program that `program_sandboxes.py` started, with the checks that follow it; and programs that run to an end."""
+"""A program that `program_sandboxes.py` started, with the checks of what mounts can't keep."""
 
 import asyncio
 import os
-import tempfile
 from collections.abc import Callable, Iterable
-from contextlib import ExitStack, suppress
-from functools import partial
+from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from msgspec import Struct
 
 from codeloop.schema.limits import SHELL_TERM_TIME
-from codeloop.schema.wire import replace
-from codeloop.workspace.process.child_process import Pipe
-from codeloop.workspace.process.uncancelled import finish_uncancelled
-from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
+from codeloop.workspace.sandbox.launched_process import LaunchedProcess
 from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
 from codeloop.workspace.watch.inotify import COMPLETED_CHANGES_MASK, InotifyWatch
-
-if TYPE_CHECKING:
-    from codeloop.workspace.process.program_sandboxes import Confinement
-    from codeloop.workspace.workspace import Workspace
 
 _MAX_ERROR_BYTES = 8_192
 _CHECK_SECONDS = 0.3
@@ -170,45 +158,3 @@ def explain_refused_connection(line: str) -> str:
     host = authority.removesuffix(":443").removesuffix(":80")
     setting = f'"sandbox": {{"hosts": ["{host}"]}}'
     return f"A program in the sandbox was refused a {text}. To allow it: {setting} in codeloop.json."
-
-
-class SandboxedResult(Struct, frozen=True):
-    """The end of a program: its exit code (negative: the signal), its output, and its stderr."""
-
-    code: int
-    output: bytes
-    stderr: str
-
-
-async def run_sandboxed(
-    workspace: "Workspace", launch: Launch, stdin: bytes, max_bytes: int, confinement: "Confinement | None"
-) -> SandboxedResult:
-    """Run a program to its end with `stdin` as its input. At most `max_bytes` + 1 bytes of its output are kept.
-
-    `confinement`: its sandbox; None: it has none. It is ended with all its processes when the caller is cancelled.
-    Raises OSError when it can't be started, and its subclass SandboxUnavailable if a required sandbox does not work.
-    """
-    output, errors = bytearray(), bytearray()
-    pipes = (
-        Pipe(partial(_append_up_to, output, max_bytes + 1)),
-        Pipe(partial(_append_up_to, errors, _MAX_ERROR_BYTES)),
-    )
-    with ExitStack() as closing:
-        for pipe in pipes:
-            closing.callback(pipe.close)
-        stdin_file = closing.enter_context(tempfile.TemporaryFile())
-        stdin_file.write(stdin)
-        stdin_file.seek(0)
-        descriptors = {0: stdin_file.fileno(), 1: pipes[0].writer, 2: pipes[1].writer}
-        process = await workspace.program_sandboxes.start(replace(launch, descriptors=descriptors), confinement)
-        try:
-            for pipe in pipes:
-                pipe.listen()
-            code = await asyncio.shield(process.exited)
-        finally:
-            await finish_uncancelled(process.end(0))
-    return SandboxedResult(code, bytes(output), errors.decode("utf-8", "replace"))
-
-
-def _append_up_to(output: bytearray, max_bytes: int, chunk: bytes) -> None:
-    output += chunk[: max_bytes - len(output)]

@@ -4,10 +4,10 @@ import asyncio
 import os
 import signal
 import time
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
 from msgspec import Struct
@@ -32,12 +32,13 @@ from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
 from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
-from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
-from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE, find_proxy_mention, find_refusals, find_strayed_writes
-from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes, find_hidden_variables
+from codeloop.workspace.sandbox.protected_files import NO_WATCH, MovedFile, ProtectedFiles, SandboxWatch
+from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE, SandboxedStart, find_all_refusals
+from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes
 from codeloop.workspace.sandbox.secret_variables import (
     HIDDEN_VARIABLE_TEXT,
     explain_hidden_variable,
+    find_hidden_variables,
     find_wanted_variables,
     hide_variables,
 )
@@ -64,16 +65,6 @@ class ShellContext(Struct, frozen=True):
     environment: Mapping[str, str]
     scratch: Path
     pinned_variables: frozenset[str] = frozenset()
-
-
-class SandboxWatch(NamedTuple):
-    """What is looked for after a program's sandbox: `expected` and `find_denied` are as of ProtectedFiles."""
-
-    expected: Collection[Path] = ()
-    find_denied: Callable[[], Iterable[Path]] = tuple
-
-
-NO_WATCH = SandboxWatch()
 
 
 class ShellCommand(Struct, frozen=True):
@@ -118,21 +109,6 @@ class CommandResult(Struct, frozen=True):
     notes: tuple[str, ...] = ()
     moved_files: tuple[MovedFile, ...] = ()
     warnings: tuple[str, ...] = ()
-
-
-class _SandboxedStart(NamedTuple):
-    """The start of a sandboxed command. `state`: its directory and variables; `hidden`: the variables hidden from it.
-
-    `since`: its time, as a file time in ns; `warn` adds a warning for the user and the model.
-    """
-
-    context: ShellContext
-    sandbox: Sandbox
-    command: str
-    state: ShellState
-    hidden: Mapping[str, str]
-    since: int
-    warn: Callable[[str], None]
 
 
 class Shells:
@@ -285,12 +261,13 @@ class Shells:
             if state.variables is not None:
                 # A command outside the sandbox may have exported one.
                 state = ShellState(directory, hide_variables(state.variables, hidden))
-            start = _SandboxedStart(
-                context,
+            start = SandboxedStart(
+                context.session,
                 sandbox,
                 command.text,
-                ShellState(directory, environment),
-                hidden,
+                directory,
+                environment,
+                hidden.keys() - set(PROXY_VARIABLES),
                 self.sandboxes.measure_file_clock(sandbox),
                 running.add_warning,
             )
@@ -300,27 +277,20 @@ class Shells:
             )
             return running
 
-    def _find_refusals(self, start: _SandboxedStart, output: str, code: int | None) -> list[str]:
-        """Return a note for each refusal of the sandbox, found in the output, the private home and the proxy."""
-        context, sandbox, command = start.context, start.sandbox, start.command
-        proxy, connections = self.sandboxes.find_proxy(sandbox), None
+    def _find_refusals(self, start: SandboxedStart, output: str, code: int | None) -> list[str]:
+        """Return a note for each refusal of the sandbox; warn the user once of each hidden variable that is wanted."""
+        proxy, connections = self.sandboxes.find_proxy(start.sandbox), None
         if proxy is not None:
             seen = self._refused_counts.setdefault(proxy, {})
-            connections = proxy.list_refused(context.session, seen.get(context.session, 0))
-            seen[context.session] = proxy.refused_count
-        home = Path(context.environment.get("HOME") or "/nonexistent")
-        private_home = self.sandboxes.find_private_home(sandbox)
-        notes = find_refusals(output, code, sandbox.policy, start.state.directory, home, connections, command)
-        for name in find_wanted_variables(command, output, code, start.hidden.keys() - set(PROXY_VARIABLES)):
-            notes.append(f"blocked: {name}, {HIDDEN_VARIABLE_TEXT}. {ASK_OUTSIDE}")
+            connections = proxy.list_refused(start.session, seen.get(start.session, 0))
+            seen[start.session] = proxy.refused_count
+        wanted = find_wanted_variables(start.command, output, code, start.hidden)
+        for name in wanted:
             if name not in self.warned:
                 self.warned.add(name)
                 start.warn(explain_hidden_variable(name))
-        notes += find_strayed_writes(private_home, start.since) if private_home else []
-        # There is a proxy, and it refused nothing: the mention of its address must have another cause.
-        if connections == []:
-            notes += find_proxy_mention(output, code, start.state.variables or {})
-        return notes
+        notes = find_all_refusals(start, output, code, connections, self.sandboxes.find_private_home(start.sandbox))
+        return [*notes, *(f"blocked: {name}, {HIDDEN_VARIABLE_TEXT}. {ASK_OUTSIDE}" for name in wanted)]
 
     def make_policy(
         self, policy_input: PolicyInput, config: SandboxConfig, grants: SandboxGrants = NO_GRANTS
@@ -359,21 +329,21 @@ class Shells:
             await asyncio.to_thread(self._repositories[root].record_state)
 
     async def protect(
-        self, sandbox: Sandbox, quarantine: Path, watch: SandboxWatch, *, is_long_running: bool = False
+        self, sandbox: Sandbox, quarantine: Path, watch: SandboxWatch, *, is_lasting: bool = False
     ) -> ProtectedFiles:
         """Record what a program in a sandbox may not change, to restore it afterwards.
 
-        `is_long_running`: it may run as long as the session, in which new repositories are mostly the user's: those are
-        not checked.
+        `is_lasting`: it may run as long as the session, in which new repositories are mostly the user's: those are not
+        checked, and protected files are not restored.
         """
-        repositories = None if is_long_running else await self._record_repositories(sandbox.policy)
+        repositories = None if is_lasting else await self._record_repositories(sandbox.policy)
         return ProtectedFiles(
             sandbox.policy,
             quarantine,
             repositories,
             remember_contents=sandbox.backend == "landlock",
-            expected=watch.expected,
-            find_denied=watch.find_denied,
+            watch=watch,
+            is_lasting=is_lasting,
         )
 
     async def _record_repositories(self, policy: SandboxPolicy) -> ProjectRepositories | None:

@@ -10,10 +10,9 @@ from codeloop.schema.bounds.sandbox import DENIED_ENTRIES
 from codeloop.schema.limits import BASH_FILES
 from codeloop.schema.permission import Action
 from codeloop.schema.wire import replace
-from codeloop.workspace.files.permission_name import make_permission_name
+from codeloop.workspace.files.permission_name import NamedTree, make_permission_name
 from codeloop.workspace.sandbox.paths.restricted_paths import FOLDERS_NOT_SEARCHED
 from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
-from codeloop.workspace.workspace import Workspace
 
 # A name that no file has (of the private use area): a rule that denies it in a folder denies every new file there.
 _NEW_FILE_NAME = "\ue000any"
@@ -44,14 +43,14 @@ class _NoRules:
 NO_RULES: DenyRules = _NoRules()
 
 
-def add_denied_paths(workspace: Workspace, rules: DenyRules, grants: SandboxGrants = NO_GRANTS) -> SandboxGrants:
+def add_denied_paths(workspace: NamedTree, rules: DenyRules, grants: SandboxGrants = NO_GRANTS) -> SandboxGrants:
     """Return grants extended by the paths that rules deny. Reads the disk if there are such rules."""
     unwritable = tuple(_list_denied(workspace, rules, "edit"))
     unreadable = tuple(path for path in _list_denied(workspace, rules, "read") if os.path.lexists(path))
     return replace(grants, unwritable=unwritable, unreadable=unreadable) if unwritable or unreadable else grants
 
 
-def list_unwritable_files(workspace: Workspace, rules: DenyRules) -> list[Path]:
+def list_unwritable_files(workspace: NamedTree, rules: DenyRules) -> list[Path]:
     """Return the paths that exist now and that rules deny to write."""
     return [path for path in _list_denied(workspace, rules, "edit") if os.path.lexists(path)]
 
@@ -61,7 +60,7 @@ def has_denials(rules: DenyRules) -> bool:
     return bool(rules.list_denials("edit") or rules.list_denials("read"))
 
 
-def _list_denied(workspace: Workspace, rules: DenyRules, permission: str) -> Iterator[Path]:
+def _list_denied(workspace: NamedTree, rules: DenyRules, permission: str) -> Iterator[Path]:
     """Yield the denied files, and the folders in which everything is denied."""
     seen: set[Path] = set()
     for pattern in rules.list_denials(permission):
@@ -75,7 +74,7 @@ def _list_denied(workspace: Workspace, rules: DenyRules, permission: str) -> Ite
                 yield from _find_denied(workspace, rules, permission, each)
 
 
-def _find_denied(workspace: Workspace, rules: DenyRules, permission: str, path: Path) -> Iterator[Path]:
+def _find_denied(workspace: NamedTree, rules: DenyRules, permission: str, path: Path) -> Iterator[Path]:
     """Yield a path if it and everything in it is denied; of a folder with exceptions, yield the denied files."""
     name = make_permission_name(workspace, path)
     if not path.is_dir():
@@ -92,7 +91,7 @@ def _find_denied(workspace: Workspace, rules: DenyRules, permission: str, path: 
         yield from (file for each, file in names.items() if verdicts.get(each) == "deny")
 
 
-def _list_candidates(workspace: Workspace, pattern: str) -> Iterator[Path]:
+def _list_candidates(workspace: NamedTree, pattern: str) -> Iterator[Path]:
     """Yield the files and folders of a project that a pattern may match; for `folder/*` only the folder."""
     root = workspace.root
     start, star, rest = pattern.partition("*")

@@ -77,13 +77,27 @@ class _Content(NamedTuple):
     data: bytes
 
 
+class SandboxWatch(NamedTuple):
+    """What is looked for after a program in the sandbox, besides what its policy says.
+
+    `expected`: files that may appear, since codeloop writes them or the user put them back; more may be added later.
+    `find_denied` returns the files that rules deny to write: those that did not exist before are moved away.
+    """
+
+    expected: Collection[Path] = ()
+    find_denied: Callable[[], Iterable[Path]] = tuple
+
+
+NO_WATCH = SandboxWatch()
+
+
 class ProtectedFiles:
     """The state of a policy's protected files before a command. `folder`: the target of new files that are moved away.
 
     `remember_contents`: also restore contents, because the sandbox can't protect the files. `repositories`: the check
     of repositories that was started before the command; `warnings`: its results, for the model and the user.
-    `expected`: files that may appear: codeloop writes them, or the user put them back; more may be added later.
-    `find_denied` returns the files that rules deny to write: those that did not exist before are moved away.
+    `watch`: see SandboxWatch. `is_lasting`: the program may run as long as the session, in which the user changes and
+    replaces protected files: only new ones are moved away.
     """
 
     def __init__(
@@ -93,41 +107,39 @@ class ProtectedFiles:
         repositories: ProjectRepositories | None,
         *,
         remember_contents: bool,
-        expected: Collection[Path] = (),
-        find_denied: Callable[[], Iterable[Path]] = tuple,
+        watch: SandboxWatch = NO_WATCH,
+        is_lasting: bool = False,
     ) -> None:
         self.moved_files: list[MovedFile] = []
         self.warnings: list[str] = []
         self._repositories = repositories
-        self._absent = policy.absent
-        self._always_granted = policy.granted
-        self._expected = expected
-        self._find_denied = find_denied
-        self._known = (*policy.protected, *policy.absent, *policy.granted)
+        self._policy = policy
+        self._watch = watch
         self._folder = folder
-        self._parents = {path: _identify_folder(path.parent) for path in policy.protected}
+        protected = () if is_lasting else policy.protected
+        self._parents = {path: _identify_folder(path.parent) for path in protected}
         self._writable_exceptions = tuple(
             path for path in policy.writable if any(map(path.is_relative_to, policy.protected))
         )
-        self._before = self._read_contents(policy.protected) if remember_contents else {}
-        self._protected = policy.protected if remember_contents else ()
-        self._git_lists = {path: _read_git_list(path) for path in policy.git_lists}
+        self._before = self._read_contents(protected) if remember_contents else {}
+        self._protected = protected if remember_contents else ()
+        self._git_lists = {} if is_lasting else {path: _read_git_list(path) for path in policy.git_lists}
 
     @property
     def watched_folders(self) -> set[Path]:
         """The folders in which a path may appear that may not."""
-        return {path.parent for path in self._absent}
+        return {path.parent for path in self._policy.absent}
 
     @property
     def _granted(self) -> tuple[Path, ...]:
-        return (*self._always_granted, *self._expected)
+        return (*self._policy.granted, *self._watch.expected)
 
     def skip_needless_checks(self) -> bool:
         """Drop the check of repositories if none has changed. Returns whether `restore` is quick without it."""
         if self._repositories is not None and self._repositories.try_end_command():
             self._repositories = None
         are_lists_unchanged = all(_read_state(path) == before.state for path, before in self._git_lists.items())
-        is_quick = not self._protected and not self._granted and self._find_denied is tuple
+        is_quick = not self._protected and not self._granted and self._watch.find_denied is tuple
         return self._repositories is None and is_quick and are_lists_unchanged
 
     def restore(self) -> list[str]:
@@ -137,8 +149,9 @@ class ProtectedFiles:
             warning, self._repositories = self._repositories.end_command(), None
             self.warnings += [warning] if warning else []
         left = self.move_new_paths()
-        for path in self._find_denied():
-            if is_below_any(path, self._known):
+        known = (*self._policy.protected, *self._policy.absent, *self._policy.granted)
+        for path in self._watch.find_denied():
+            if is_below_any(path, known):
                 continue
             if (moved_to := move_away(path, self._folder)) is not None:
                 self.warnings.append(f"{path} may not be written by a rule: it was moved to {moved_to}.")
@@ -176,7 +189,9 @@ class ProtectedFiles:
         # A protected file that a command moved with its folder is still protected, and the file that the command put
         # at the old path counts as new.
         replaced = (path for path, parent in self._parents.items() if _identify_folder(path.parent) != parent)
-        paths = [path for path in (*self._absent, *replaced) if os.path.lexists(path) and path not in self._granted]
+        paths = [
+            path for path in (*self._policy.absent, *replaced) if os.path.lexists(path) and path not in self._granted
+        ]
         holding_grants = [path for path in paths if any(each.is_relative_to(path) for each in self._granted)]
         entries = [Path(top, name) for path in holding_grants for top, _, names in os.walk(path) for name in names]
         new_entries = [path for path in entries if not any(map(path.is_relative_to, self._granted))]

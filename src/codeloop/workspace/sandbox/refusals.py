@@ -6,9 +6,10 @@ only the exact words that tools print for a refusal count, and only if the polic
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from codeloop.schema.bounds.sandbox import SANDBOX_STRAYED
 from codeloop.schema.limits import SANDBOX_BLOCKED
@@ -17,6 +18,7 @@ from codeloop.workspace.sandbox.paths.home_paths import CACHES
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.sandboxes import Sandbox
 
 _REFUSAL_WORDS = re.compile(
     r"\b(?:[Rr]ead-only file ?system|[Pp]ermission denied|[Oo]peration not permitted|[Dd]evice or resource busy"
@@ -72,6 +74,34 @@ _NO_DIRECT_CONNECTION_TEXT = (
 )
 _WRITE_HINT = "To write there, name the path in the command itself, or use `outside` with the reason."
 ASK_OUTSIDE = "If it must be done, call bash again with `outside` and the reason."
+
+
+class SandboxedStart(NamedTuple):
+    """The start of a command of a session in a sandbox. `hidden`: the names of the variables hidden from it.
+
+    `since`: its time, as a file time in ns; `warn` adds a warning for the user and the model.
+    """
+
+    session: str
+    sandbox: Sandbox
+    command: str
+    directory: Path
+    environment: Mapping[str, str]
+    hidden: Collection[str]
+    since: int
+    warn: Callable[[str], None]
+
+
+def find_all_refusals(
+    start: SandboxedStart, output: str, code: int | None, connections: list[str] | None, private_home: Path | None
+) -> list[str]:
+    """Return a note for each refusal, found in the output, the private home and the proxy. See `find_refusals`."""
+    home = Path(start.environment.get("HOME") or "/nonexistent")
+    policy = start.sandbox.policy
+    notes = find_refusals(output, code, policy, start.directory, home, connections, start.command)
+    notes += find_strayed_writes(private_home, start.since) if private_home else []
+    # There is a proxy, and it refused nothing: the mention of its address must have another cause.
+    return notes + (find_proxy_mention(output, code, start.environment) if connections == [] else [])
 
 
 def find_refusals(

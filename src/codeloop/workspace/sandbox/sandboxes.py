@@ -22,7 +22,6 @@ from codeloop.schema.limits import SANDBOX_MEMORY, SANDBOX_PROCESSES, SANDBOXES_
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
-from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES, TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import (
@@ -34,7 +33,7 @@ from codeloop.workspace.sandbox.private_folders import (
     make_layer_name,
 )
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, ProcessStarter
-from codeloop.workspace.sandbox.secret_variables import find_secret_variables, hide_variables
+from codeloop.workspace.sandbox.secret_variables import find_hidden_variables, hide_variables
 
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
@@ -369,20 +368,6 @@ class Sandboxes:
             await self._close_proxies(None)
             self._network = await (await self._start_base()).make_sandbox(["kind network"])
         return self._network
-
-
-def find_hidden_variables(
-    policy: SandboxPolicy, environment: Mapping[str, str], named_variables: Collection[str] = ()
-) -> dict[str, str]:
-    """Return the variables that a sandbox's programs don't get: secrets, and the user's proxy where none is reached.
-
-    `named_variables`: as in Launch.
-    """
-    if policy.network == "on":
-        # The user's proxy may be the only way to the network, and its address may hold a password.
-        return find_secret_variables(environment, {*policy.variables, *named_variables, *PROXY_VARIABLES})
-    proxies = {name: environment[name] for name in PROXY_VARIABLES if name in environment}
-    return find_secret_variables(environment, {*policy.variables, *named_variables}) | proxies
 
 
 def _list_plan_rows(policy: SandboxPolicy) -> list[str]:

@@ -8,6 +8,8 @@ from itertools import pairwise
 
 from codeloop.kit.text.secrets import has_key_or_password
 from codeloop.kit.wildcard import matches
+from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
+from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
 """A word of a variable's name: `npm_config__authToken` has `npm`, `config`, `auth` and `Token`."""
@@ -115,6 +117,20 @@ def find_secret_variables(environment: Mapping[str, str], shown: Collection[str]
     values = [value for value in secret.values() if len(value) >= _MIN_SECRET_CHARS]
     copies = {name: value for name, value in candidates.items() if any(each in value for each in values)}
     return secret | copies
+
+
+def find_hidden_variables(
+    policy: SandboxPolicy, environment: Mapping[str, str], named_variables: Collection[str] = ()
+) -> dict[str, str]:
+    """Return the variables that a sandbox's programs don't get: secrets, and the user's proxy where none is reached.
+
+    `named_variables`: as in Launch.
+    """
+    if policy.network == "on":
+        # The user's proxy may be the only way to the network, and its address may hold a password.
+        return find_secret_variables(environment, {*policy.variables, *named_variables, *PROXY_VARIABLES})
+    proxies = {name: environment[name] for name in PROXY_VARIABLES if name in environment}
+    return find_secret_variables(environment, {*policy.variables, *named_variables}) | proxies
 
 
 def hide_variables(environment: Mapping[str, str], hidden: Mapping[str, str]) -> dict[str, str]:

@@ -20,7 +20,7 @@ from codeloop.schema.config import HookConfig, ProgramSandboxConfig
 from codeloop.schema.wire import JSON
 from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.program_sandboxes import Confinement
-from codeloop.workspace.process.sandboxed_program import run_sandboxed
+from codeloop.workspace.process.running_program import run_sandboxed
 from codeloop.workspace.process.shell_state import drop_bash_variables
 from codeloop.workspace.process.shells import find_shell
 from codeloop.workspace.sandbox.launched_process import Launch
