@@ -35,7 +35,9 @@ WALLS = {"*": "allow", "read": {"*": "allow", "secrets/*": "deny"}, "edit": {"*"
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("who", ["server", "formatter", "formatter with a sandbox of its own", "hook", "own hook"])
+@pytest.mark.parametrize(
+    "who", ["server", "formatter", "formatter with a sandbox of its own", "hook", "exempt hook", "own hook"]
+)
 async def test_a_planted_program_reads_and_leaves_nothing_that_commands_could_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, who: str
 ) -> None:
@@ -53,11 +55,13 @@ async def test_a_planted_program_reads_and_leaves_nothing_that_commands_could_no
         row = {"command": ["sh", "tools/helper.sh"], "extensions": [".py"]}
         settings = {"formatter": {"mine": row | ({"sandbox": {"network": "off"}} if "own" in who else {})}}
     else:
-        hook = {"type": "command", "command": "sh tools/helper.sh"}
+        hook: dict[str, Any] = {"type": "command", "command": "sh tools/helper.sh"}
         hook |= {"sandbox": {"writable": ["."]}} if who == "own hook" else {}
         rows = {"PostToolUse": [{"matcher": "Write", "hooks": [hook]}]}
         settings = {"hooks": rows} if who == "own hook" else {}
-        if who == "hook":
+        if who == "exempt hook":
+            hook["sandbox"] = False
+        if who != "own hook":
             (work / "codeloop.jsonc").write_text('{"hooks": ' + json.dumps(rows) + "}")
     answers = [
         make_answer(make_call("write", filePath=str(helper.relative_to(work)), content=PLANT)),
