@@ -43,7 +43,7 @@ everyday: $(READY)  ## install, build, test and commit in sandboxed sessions, fr
 	@$(BIN)/pytest -n $(WORKERS) -rs tests/everyday $(ARGS)
 
 bare: $(READY)  ## run the tests as on a machine where neither namespaces nor Landlock can be had
-	@$(BIN)/python tests/support/without_sandbox.py $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not e2e and not interop and not lsp and not registries" $(ARGS)
+	@$(BIN)/python tests/support/weak_machine.py no-namespaces,no-landlock $(BIN)/pytest -n $(WORKERS) --dist worksteal -m "not e2e and not interop and not lsp and not registries" $(ARGS)
 
 faults: $(READY)  ## break the real program at every named point and go on: kill, full disk, Ctrl-C, two processes
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal tests/faults $(ARGS)

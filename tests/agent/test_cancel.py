@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -36,6 +37,8 @@ SLOW_BASH = make_answer(make_call("bash", command="echo begun; echo $$ > begun; 
 SLOW_TWO = make_answer(
     make_call("bash", command="echo $$ > begun; exec sleep 77"), make_call("bash", command="touch second")
 )
+# A sandbox that can't hide the secret of the project asks about each command.
+ALLOWED: dict[str, Any] = {"permission": {"bash": "allow"}}
 ASKS = make_answer(make_call("read", filePath="x.env"))
 
 
@@ -116,7 +119,7 @@ async def test_an_abort_closes_everything_and_the_next_prompt_works(tmp_path: Pa
 
 
 async def test_what_a_stopped_command_had_printed_is_told_to_the_model(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [SLOW_BASH, AFTER]) as it:
+    async with open_scripted_project(tmp_path, [SLOW_BASH, AFTER], **ALLOWED) as it:
         await begin(it)
         await wait_until(lambda: is_running(it))
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
@@ -132,7 +135,7 @@ async def test_what_a_stopped_command_had_printed_is_told_to_the_model(tmp_path:
 
 
 async def test_a_call_that_waited_for_the_one_before_it_is_told_as_not_started(tmp_path: Path) -> None:
-    async with open_scripted_project(tmp_path, [SLOW_TWO, AFTER]) as it:
+    async with open_scripted_project(tmp_path, [SLOW_TWO, AFTER], **ALLOWED) as it:
         await begin(it)
         await wait_until(lambda: is_running(it))
         await it.client.call(ABORT, SessionId(session_id=it.session_id))
@@ -155,7 +158,7 @@ async def test_text_that_had_come_is_kept_and_marked_for_the_model(tmp_path: Pat
 @pytest.mark.parametrize("phase", PHASES)
 async def test_a_second_cancel_on_top_still_leaves_a_session_that_goes_on(tmp_path: Path, phase: str) -> None:
     answer, reached = PHASES[phase]
-    async with open_scripted_project(tmp_path, [answer, AFTER]) as it:
+    async with open_scripted_project(tmp_path, [answer, AFTER], **ALLOWED) as it:
         await begin(it)
         await wait_until(lambda: reached(it))
         task = it.project.runs._get_run(it.session_id).turn

@@ -311,7 +311,11 @@ class Project:
             self.publish_live(ToastShown(properties=Toast(message=held_warnings.messages.pop(0), variant="warning")))
 
     async def wait_for_extensions(self) -> None:
-        """Wait until extensions have started and reported their tools and hooks; show the warnings held back so far."""
+        """Wait until extensions have started and reported their tools and hooks; show the warnings held back so far.
+
+        Before that, see whether this machine has a full sandbox.
+        """
+        await _examine_sandbox(self)
         hosts = self.services.extensions.hosts
         if hosts is not None:
             await hosts.wait_for_offers()
@@ -342,6 +346,22 @@ class Project:
     async def close(self) -> None:
         """Stop every turn and child process, and close the store."""
         await self._exit_stack.aclose()
+
+
+async def _examine_sandbox(project: Project) -> None:
+    """Where something hints at a weak sandbox, see what it can't do; warn the user, and note it for the model."""
+    workspace = project.workspace
+    if workspace.sandbox_note is not None or workspace.sandbox.mode == "off":
+        return
+    from codeloop.workspace.sandbox.machine_hints import may_lack_sandbox
+
+    if not may_lack_sandbox():
+        workspace.sandbox_note = ""
+        return
+    from codeloop.workspace.process.program_sandboxes import examine_sandbox
+
+    if notice := await examine_sandbox(workspace):
+        project.warn(notice)
 
 
 def _describe_change(changed_settings: ProjectSettings) -> str:

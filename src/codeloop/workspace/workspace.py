@@ -16,7 +16,7 @@ from codeloop.workspace.files.temp_files import RECORDS_FOLDER
 if TYPE_CHECKING:
     from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
     from codeloop.workspace.process.shells import Shells
-    from codeloop.workspace.sandbox.denied_paths import DenyRules
+    from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
     from codeloop.workspace.search.file_index import FileIndex
     from codeloop.workspace.search.ripgrep import Ripgrep
     from codeloop.workspace.terminal.terminals import Terminals
@@ -69,7 +69,7 @@ class Workspace:
     `environment`: of child processes, the user's own without any provider's key; `sandbox`: the configuration of the
     commands' sandbox; `own_folders`: those of codeloop, which no sandboxed command may read; `warn` shows a text to the
     user; `read_log`: shared by all sessions of the work tree; `rules`: those that bind programs which run for no
-    session.
+    session; `sandbox_note`: what the model has to know of the sandbox on this machine, None: it was not examined yet.
 
     Its services (`shells`, `ripgrep`, ...) are imported and made when they are first used. `close` ends those that keep
     processes: `shells`, `program_sandboxes` and `terminals`.
@@ -91,6 +91,7 @@ class Workspace:
         self.environment = environment
         self.sandbox = sandbox
         self.own_folders = own_folders
+        self.sandbox_note: str | None = None
         self._warn = warn
         self.read_log = ReadLog()
         self.rules: DenyRules | None = None

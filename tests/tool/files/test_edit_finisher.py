@@ -9,7 +9,7 @@ import pytest
 from codeloop.tool.files.edit_finisher import EditFinisher, FileChange
 from codeloop.workspace.files.safe_open import read_file
 from codeloop.workspace.format.formatters import FormattedFile
-from codeloop.workspace.sandbox.denied_paths import DenyRules
+from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
 from codeloop.workspace.workspace import ResolvedPath
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process import program_sandboxes
-from codeloop.workspace.process.program_sandboxes import Confinement, ProgramSandboxes
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox, ProgramSandboxes
 from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxUnavailable
@@ -31,7 +31,7 @@ def make_sandboxes(
 async def start_program(sandboxes: ProgramSandboxes, folder: Path) -> int:
     """Start a program and return its exit code."""
     launch = Launch(("/bin/sh", "-c", "exit 3"), folder, {}, {})
-    process = await sandboxes.start(launch, Confinement(ProgramProfile(folder / "data/own")))
+    process = await sandboxes.start(launch, ProgramSandbox(ProgramProfile(folder / "data/own")))
     return await asyncio.shield(process.exited)
 
 

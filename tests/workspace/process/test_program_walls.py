@@ -10,7 +10,7 @@ import pytest
 from codeloop.kit.wildcard import matches
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.permission import Action
-from codeloop.workspace.process.program_sandboxes import Confinement, choose_confinement
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox, choose_program_sandbox
 from codeloop.workspace.process.running_program import run_sandboxed, start_program
 from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen_profile
@@ -91,18 +91,18 @@ async def place(tmp_path: Path) -> AsyncIterator[Place]:
     await made.workspace.close()
 
 
-def _share(_place: Place) -> Confinement | None:
-    return Confinement()
+def _share(_place: Place) -> ProgramSandbox | None:
+    return ProgramSandbox()
 
 
-def _formatter_with_own_sandbox(place: Place) -> Confinement | None:
-    return choose_confinement(place.workspace, "mine", ProgramSandboxConfig(network="off"))
+def _formatter_with_own_sandbox(place: Place) -> ProgramSandbox | None:
+    return choose_program_sandbox(place.workspace, "mine", ProgramSandboxConfig(network="off"))
 
 
-def _entry_with_writable_project(place: Place) -> Confinement | None:
+def _entry_with_writable_project(place: Place) -> ProgramSandbox | None:
     """As the documented entry of an MCP server, and a hook of the user: `"sandbox": {"writable": ["."]}`."""
     own = ProgramProfile(place.root.parent / "own", readable=(place.root,), network="on")
-    return Confinement(widen_profile(own, ProgramSandboxConfig(writable=["."]), place.root))
+    return ProgramSandbox(widen_profile(own, ProgramSandboxConfig(writable=["."]), place.root))
 
 
 ROWS = (_share, _formatter_with_own_sandbox, _entry_with_writable_project)
@@ -110,7 +110,7 @@ ROWS = (_share, _formatter_with_own_sandbox, _entry_with_writable_project)
 
 @pytest.mark.parametrize("row", ROWS)
 async def test_a_program_that_runs_to_its_end_reads_and_leaves_nothing_that_is_denied(
-    place: Place, row: Callable[[Place], Confinement | None]
+    place: Place, row: Callable[[Place], ProgramSandbox | None]
 ) -> None:
     result = await run_sandboxed(place.workspace, place.make_launch(SCRIPT), b"", 10_000, row(place))
     assert KEY not in result.output.decode()
@@ -120,7 +120,7 @@ async def test_a_program_that_runs_to_its_end_reads_and_leaves_nothing_that_is_d
 
 @pytest.mark.parametrize("row", ROWS)
 async def test_what_a_server_leaves_is_gone_while_it_runs(
-    place: Place, row: Callable[[Place], Confinement | None]
+    place: Place, row: Callable[[Place], ProgramSandbox | None]
 ) -> None:
     script = f"{SCRIPT}\necho answered; read line; echo $line; read line"
     program = await start_program(place.workspace, place.make_launch(script), lambda _: None, row(place))
@@ -139,7 +139,7 @@ async def test_what_a_server_leaves_is_gone_while_it_runs(
 
 
 async def test_a_program_that_only_reads_the_project_does_not_read_what_is_denied(place: Place) -> None:
-    confinement = Confinement(ProgramProfile(place.root.parent / "own", readable=(place.root,), network="on"))
+    confinement = ProgramSandbox(ProgramProfile(place.root.parent / "own", readable=(place.root,), network="on"))
     result = await run_sandboxed(
         place.workspace, place.make_launch("cat secrets/k.txt keys.txt dist/f 2>&1"), b"", 10_000, confinement
     )
@@ -148,7 +148,7 @@ async def test_a_program_that_only_reads_the_project_does_not_read_what_is_denie
 
 
 async def test_what_the_user_puts_back_and_what_codeloop_writes_stays(place: Place) -> None:
-    program = await start_program(place.workspace, place.make_launch("read line"), lambda _: None, Confinement())
+    program = await start_program(place.workspace, place.make_launch("read line"), lambda _: None, ProgramSandbox())
     (place.root / "codeloop.json").write_text("{}")
     async with asyncio.timeout(10):
         while (place.root / "codeloop.json").exists():

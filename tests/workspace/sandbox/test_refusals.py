@@ -9,7 +9,13 @@ import pytest
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.network.proxy_variables import make_proxy_environment
 from codeloop.workspace.sandbox.policy import SandboxPolicy
-from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE, find_proxy_mention, find_refusals, find_strayed_writes
+from codeloop.workspace.sandbox.refusals import (
+    ASK_OUTSIDE,
+    find_proxy_mention,
+    find_refusals,
+    find_refused_network,
+    find_strayed_writes,
+)
 from tests.workspace.sandbox.conftest import Attacked
 
 NO_GIT = "fatal: could not read Username for 'https://github.com': terminal prompts disabled"
@@ -250,3 +256,28 @@ def test_a_failed_command_that_names_the_proxy_hears_how_to_do_without() -> None
     assert not find_proxy_mention(printed, 1, {})
     for other in ("127.0.0.1:4012", "127.0.0.1:401234", "localhost:40123", "port 40123"):
         assert not find_proxy_mention(f"connect to {other}", 1, variables)
+
+
+@pytest.mark.parametrize(
+    ("printed", "code"),
+    [
+        ("", 0),
+        ("", 6),
+        ("1 failed, 3 passed", 1),
+        ("ERROR: No matching distribution found for six", 0),
+        ("npm error errno EAI_AGAIN", 0),
+        ("curl: (6) Could not resolve host: example.com", 0),
+        ("", None),
+    ],
+)
+def test_a_command_that_was_refused_the_network_and_may_have_failed_for_it_is_told(
+    printed: str, code: int | None
+) -> None:
+    (note,) = find_refused_network(printed, code, [])
+    assert note.endswith(ASK_OUTSIDE)
+    assert find_refused_network(printed, code, ["blocked: the network, which is off for sandboxed commands."]) == []
+
+
+@pytest.mark.parametrize("printed", ["works", "3 passed", "EXTRA lines of evidence\nending: all good"])
+def test_a_command_that_was_refused_the_network_and_worked_all_the_same_is_not_told(printed: str) -> None:
+    assert find_refused_network(printed, 0, []) == []

@@ -70,6 +70,7 @@ def make_environment_block(engine: Engine, session: Session, info: ModelInfo) ->
         f"Working directory: {workspace.directory}",
         *([f"Top of the work tree: {workspace.root}"] if workspace.root != workspace.directory else []),
         f"Platform: {os.uname().sysname} {os.uname().machine}",
+        *([workspace.sandbox_note] if workspace.sandbox_note else []),
         f"Date: {day:%a %d %b %Y}",
         f"Model: {info.ref}",
         *_find_or_store_facts(engine, session).splitlines(),

@@ -115,10 +115,13 @@ async def examine_sandbox(
     except OSError as error:
         return Finding(_GROUP, "sandbox", "problem", f"could not be tried: {error}", "See: codeloop debug sandbox")
     if report.holds:
-        text = f"{report.backend}, tried: it holds; network {report.network}"
+        refused = [f"not {kind} ({reason})" for kind, reason in report.refused.items()]
+        clauses = (f"{report.backend}, tried: it holds", f"network {report.network}", *refused, *report.shortcomings)
         if report.variables:
-            text += f"; hidden variables: {', '.join(report.variables)}"
-        return Finding(_GROUP, "sandbox", "ok", text)
+            clauses = (*clauses, f"hidden variables: {', '.join(report.variables)}")
+        is_weak = report.backend == "landlock"
+        fix = "Allow user namespaces and mounts in them, or install bubblewrap (docs/sandbox.md)." if is_weak else ""
+        return Finding(_GROUP, "sandbox", "warning" if is_weak else "ok", "; ".join(clauses), fix)
     if report.backend:
         failed_attempts = ", ".join(attempt.what for attempt in report.attempts if not attempt.ok)
         text = f"{report.backend} does not hold: {failed_attempts}"

@@ -13,7 +13,7 @@ from codeloop.extend.host.protocol import DESCRIPTOR_VARIABLE
 from codeloop.extend.host.runtimes import find_host_command
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.process.program_environment import make_program_environment
-from codeloop.workspace.process.program_sandboxes import Confinement
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox
 from codeloop.workspace.process.running_program import RunningProgram, start_program
 from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen_profile
@@ -54,9 +54,9 @@ async def start_host(
     profile = widen_profile(base_profile, True if extensions is None else extensions, workspace.root)
     if key.is_confined:
         # In the sandbox for commands, instead of one of its own.
-        confinement = Confinement(readable=readable, client=_NETWORK_CLIENT)
+        confinement = ProgramSandbox(readable=readable, client=_NETWORK_CLIENT)
     else:
-        confinement = Confinement(profile) if profile is not None else None
+        confinement = ProgramSandbox(profile) if profile is not None else None
     # Extensions of a project get no cache: it is shared, and they could change what the user's own would run.
     if language == "javascript" and not key.is_confined:
         environment = {**environment, _CACHE_VARIABLE: str(writable_folder / "typescript")}

@@ -10,7 +10,7 @@ from codeloop.schema.wire import JSON
 from codeloop.tool.files.edit_finisher import Diagnoser, EditFinisher, FileChange, FormatFiles, MayRead
 from codeloop.tool.services import ToolServices
 from codeloop.workspace.format.formatters import FormattedFile, Formatters
-from codeloop.workspace.sandbox.denied_paths import DenyRules
+from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
 from codeloop.workspace.workspace import Workspace
 
 

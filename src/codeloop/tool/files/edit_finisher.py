@@ -17,7 +17,7 @@ from codeloop.workspace.edit.syntax import find_syntax_problem
 from codeloop.workspace.files.encoding import decode_text
 from codeloop.workspace.files.safe_open import FileStamp, LoadedFile
 from codeloop.workspace.format.formatters import FormattedFile
-from codeloop.workspace.sandbox.denied_paths import DenyRules
+from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
 from codeloop.workspace.workspace import ResolvedPath
 
 _MAX_NAME_CHARS = 100

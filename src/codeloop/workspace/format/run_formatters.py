@@ -16,8 +16,8 @@ from codeloop.workspace.files.safe_open import FileRefused, FileStamp, LoadedFil
 from codeloop.workspace.format.formatters import FormattedFile, Formatter
 from codeloop.workspace.process.program_sandboxes import choose_confinement
 from codeloop.workspace.process.running_program import run_sandboxed
-from codeloop.workspace.sandbox.denied_paths import DenyRules
 from codeloop.workspace.sandbox.launched_process import Launch
+from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
 from codeloop.workspace.workspace import Workspace
 
 # Formatters that run at the same time.

@@ -20,19 +20,20 @@ from codeloop.workspace.files.read_log import ReadLog
 from codeloop.workspace.git.planted.quarantine import locate_quarantine
 from codeloop.workspace.process.sandboxed_program import SandboxedProcess
 from codeloop.workspace.process.shells import Shells
-from codeloop.workspace.sandbox.denied_paths import (
+from codeloop.workspace.sandbox.launched_process import Launch
+from codeloop.workspace.sandbox.paths.denied_paths import (
     NO_RULES,
     DenyRules,
     add_denied_paths,
     has_denials,
     list_unwritable_files,
 )
-from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.sandbox.program_profile import ProfilePolicyMaker, ProgramProfile, widen_profile
 from codeloop.workspace.sandbox.protected_files import SandboxWatch
 from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes, SandboxUnavailable
+from codeloop.workspace.sandbox.shortcomings import describe_for_model, describe_for_user
 
 _CLIENT = "program"
 """The name of a program in a sandbox of its own at its network proxy."""
@@ -51,6 +52,7 @@ class WorkTree(NamedTree, Protocol):
     own_folders: tuple[Path, ...]
     read_log: ReadLog
     rules: DenyRules | None
+    sandbox_note: str | None
 
     @property
     def shells(self) -> Shells:
@@ -58,7 +60,7 @@ class WorkTree(NamedTree, Protocol):
         ...
 
 
-class Confinement(Struct, frozen=True):
+class ProgramSandbox(Struct, frozen=True):
     """The sandbox of one program.
 
     - `profile`: of a sandbox of its own; None: it runs in the sandbox of the agent's commands
@@ -82,29 +84,51 @@ def make_policy_input(workspace: WorkTree) -> PolicyInput:
 def make_policy(
     workspace: WorkTree, grants: SandboxGrants = NO_GRANTS, rules: DenyRules | None = None
 ) -> SandboxPolicy:
-    """Return the sandbox policy of a work tree's commands. Reads the disk. `rules`: as in Confinement."""
+    """Return the sandbox policy of a work tree's commands. Reads the disk. `rules`: as in ProgramSandbox."""
     limits = add_denied_paths(workspace, rules or workspace.rules or NO_RULES, grants)
     return workspace.shells.make_policy(make_policy_input(workspace), workspace.sandbox, limits)
 
 
 def make_watch(workspace: WorkTree, rules: DenyRules | None = None) -> SandboxWatch:
-    """Return what is looked for after a program in the sandbox: see SandboxWatch. `rules`: as in Confinement."""
+    """Return what is looked for after a program in the sandbox: see SandboxWatch. `rules`: as in ProgramSandbox."""
     binding = rules or workspace.rules or NO_RULES
     find_denied = (lambda: list_unwritable_files(workspace, binding)) if has_denials(binding) else tuple
     return SandboxWatch(workspace.read_log.expected_files, find_denied)
 
 
-def choose_confinement(
+async def examine_sandbox(workspace: WorkTree) -> str:
+    """Make the sandbox of a work tree's commands before the first prompt, and note for the model what it can't do.
+
+    Returns a notice for the user, who gets it only once; "": it is a full one.
+    """
+    config, shells = workspace.sandbox, workspace.shells
+    try:
+        sandbox = await shells.sandboxes.enter(make_policy(workspace))
+    except SandboxUnavailable:
+        sandbox = None
+    except OSError:
+        # Something is wrong with this policy alone, which the first command will tell.
+        workspace.sandbox_note = ""
+        return ""
+    workspace.sandbox_note = describe_for_model(sandbox, config)
+    notice = describe_for_user(sandbox, config)
+    if notice in shells.warned:
+        return ""
+    shells.warned.add(notice)
+    return notice
+
+
+def choose_program_sandbox(
     workspace: WorkTree, name: str, entry: bool | ProgramSandboxConfig, rules: DenyRules | None = None
-) -> Confinement | None:
+) -> ProgramSandbox | None:
     """Return the sandbox of a program that may write to the project: that of commands, or one of its own; None: none.
 
-    `entry`: what the configuration says of the program's sandbox; `rules`: as in Confinement.
+    `entry`: what the configuration says of the program's sandbox; `rules`: as in ProgramSandbox.
     """
     if isinstance(entry, bool):
-        return Confinement(rules=rules) if entry else None
+        return ProgramSandbox(rules=rules) if entry else None
     profile = ProgramProfile(workspace.scratch.with_name("programs") / name, writable=(workspace.root,))
-    return Confinement(widen_profile(profile, entry, workspace.root), rules=rules)
+    return ProgramSandbox(widen_profile(profile, entry, workspace.root), rules=rules)
 
 
 class _Network(NamedTuple):
@@ -167,7 +191,7 @@ class ProgramSandboxes:
             return None
 
     async def start(
-        self, launch: Launch, confinement: Confinement | None, *, is_server: bool = False
+        self, launch: Launch, confinement: ProgramSandbox | None, *, is_server: bool = False
     ) -> SandboxedProcess:
         """Start a program in a sandbox; without one if `confinement` is None, sandboxes are off, or none can be had.
 
@@ -188,7 +212,7 @@ class ProgramSandboxes:
         return SandboxedProcess(await self._launcher.start(launch))
 
     async def _start_with_commands(
-        self, launch: Launch, confinement: Confinement, *, is_server: bool
+        self, launch: Launch, confinement: ProgramSandbox, *, is_server: bool
     ) -> SandboxedProcess:
         """Start a program in the sandbox of commands. It is ended when the work tree is closed."""
         shells = self._workspace.shells
@@ -201,7 +225,7 @@ class ProgramSandboxes:
         return await self._start_in(sandbox, network, launch, confinement, is_server=is_server)
 
     async def _start_in_own_sandbox(
-        self, launch: Launch, confinement: Confinement, *, is_server: bool
+        self, launch: Launch, confinement: ProgramSandbox, *, is_server: bool
     ) -> SandboxedProcess:
         workspace, profile = self._workspace, confinement.profile
         if profile is None:
@@ -220,7 +244,7 @@ class ProgramSandboxes:
         sandbox: Sandbox,
         network: _Network,
         launch: Launch,
-        confinement: Confinement,
+        confinement: ProgramSandbox,
         *,
         is_server: bool,
     ) -> SandboxedProcess:

@@ -58,7 +58,7 @@ class RunningCommand:
         self._warnings: list[str] = []
         self._protected = protected
         self.on_output: Callable[[], None] | None = None
-        self._text = text
+        self.text = text
         self._state_output = bytearray()
         # For the output, for the state of the shell, and one that shows by its end that no process is left.
         self._pipes = (Pipe(self._take_output), Pipe(self._take_state), Pipe(lambda _chunk: None))
@@ -129,6 +129,11 @@ class RunningCommand:
             await finish_uncancelled(self._restore_files())
 
     @property
+    def was_refused_network(self) -> bool:
+        """Whether it tried to use a network that its sandbox lacks, as far as that is noticed (Landlock alone)."""
+        return self._child is not None and self._child.was_refused_network
+
+    @property
     def _running(self) -> LaunchedProcess:
         if self._child is None:
             raise ValueError("the command was not started")
@@ -180,7 +185,7 @@ class RunningCommand:
 
     def _make_argument(self) -> str:
         """Return the command, or a line that reads it from a file if it is too long for an argument."""
-        command = self._text
+        command = self.text
         if (
             len(command) < _MAX_ARGUMENT_BYTES // 4
             or len(command.encode("utf-8", "surrogateescape")) < _MAX_ARGUMENT_BYTES

@@ -15,7 +15,7 @@ from msgspec import Struct
 from codeloop.schema.limits import MCP_STOP, SHELL_TERM_TIME
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
-from codeloop.workspace.process.program_sandboxes import Confinement
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox
 from codeloop.workspace.process.sandboxed_program import SandboxedProcess
 from codeloop.workspace.process.uncancelled import finish_uncancelled
 from codeloop.workspace.sandbox.launched_process import Launch
@@ -107,7 +107,7 @@ async def start_program(
     workspace: Workspace,
     launch: Launch,
     errors: Callable[[bytes], None],
-    confinement: Confinement | None,
+    confinement: ProgramSandbox | None,
     *,
     channel_variable: str = "",
 ) -> RunningProgram:
@@ -146,7 +146,7 @@ class SandboxedResult(Struct, frozen=True):
 
 
 async def run_sandboxed(
-    workspace: Workspace, launch: Launch, stdin: bytes, max_bytes: int, confinement: Confinement | None
+    workspace: Workspace, launch: Launch, stdin: bytes, max_bytes: int, confinement: ProgramSandbox | None
 ) -> SandboxedResult:
     """Run a program to its end with `stdin` as its input. At most `max_bytes` + 1 bytes of its output are kept.
 

@@ -269,15 +269,16 @@ class Shells:
                 environment,
                 hidden.keys() - set(PROXY_VARIABLES),
                 self.sandboxes.measure_file_clock(sandbox),
-                running.add_warning,
             )
-            running.find_refusals = partial(self._find_refusals, start)
+            running.find_refusals = partial(self._find_refusals, start, running)
             await running.start(
                 sandbox.starter, shell, state, environment, self._sandbox_variables | context.pinned_variables
             )
             return running
 
-    def _find_refusals(self, start: SandboxedStart, output: str, code: int | None) -> list[str]:
+    def _find_refusals(
+        self, start: SandboxedStart, running: RunningCommand, output: str, code: int | None
+    ) -> list[str]:
         """Return a note for each refusal of the sandbox; warn the user once of each hidden variable that is wanted."""
         proxy, connections = self.sandboxes.find_proxy(start.sandbox), None
         if proxy is not None:
@@ -288,8 +289,11 @@ class Shells:
         for name in wanted:
             if name not in self.warned:
                 self.warned.add(name)
-                start.warn(explain_hidden_variable(name))
-        notes = find_all_refusals(start, output, code, connections, self.sandboxes.find_private_home(start.sandbox))
+                running.add_warning(explain_hidden_variable(name))
+        home = self.sandboxes.find_private_home(start.sandbox)
+        notes = find_all_refusals(
+            start, output, code, connections, home, was_refused_network=running.was_refused_network
+        )
         return [*notes, *(f"blocked: {name}, {HIDDEN_VARIABLE_TEXT}. {ASK_OUTSIDE}" for name in wanted)]
 
     def make_policy(

@@ -18,8 +18,11 @@ from codeloop.workspace.sandbox.launcher.descendants import KILL
 
 # The most that is kept of an incomplete answer: it comes from a sandbox, so it must not grow for ever.
 ANSWER_BYTES = 256
-# The answers of a supervisor: `started PID`, `failed ERRNO CAUSE`, `exit CODE`, `ended COUNT`, `stopped LIMIT BOUND`.
-_ANSWER = re.compile(rb"(started|failed|exit|ended|stopped) (-?[0-9]{1,10})(?: (directory|program|memory|processes))?")
+# The answers of a supervisor: `started PID`, `failed ERRNO CAUSE`, `exit CODE`, `ended COUNT`, `stopped LIMIT BOUND`,
+# `refused 1 network`.
+_ANSWER = re.compile(
+    rb"(started|failed|exit|ended|stopped|refused) (-?[0-9]{1,10})(?: (directory|program|memory|processes|network))?"
+)
 _BOUND_TEXTS = {b"memory": "{:,} MB of memory", b"processes": "{:,} processes and threads"}
 _T = TypeVar("_T")
 
@@ -42,13 +45,15 @@ class Launch(Struct, frozen=True):
 class LaunchedProcess:
     """A started program with all its processes. `exited`: its code (negative: the signal).
 
-    `exceeded`: the bound for which it was ended, in words. `kill_all`: kills it and all that runs beside it (in its
+    `exceeded`: the bound for which it was ended, in words. `was_refused_network`: it tried to use the network, which is
+    noticed under Landlock alone. `kill_all`: kills it and all that runs beside it (in its
     sandbox, or below its launcher); called if its supervisor does not answer.
     """
 
     def __init__(self, channel: socket.socket, kill_all: Callable[[], Awaitable[None]]) -> None:
         self.pid = 0
         self.exceeded = ""
+        self.was_refused_network = False
         self._channel = channel
         self._kill_all = kill_all
         self._loop = asyncio.get_running_loop()
@@ -118,6 +123,8 @@ class LaunchedProcess:
                 self._resolve_all()
             case b"stopped":
                 self.exceeded = _BOUND_TEXTS.get(match[3] or b"", "").format(value)
+            case b"refused":
+                self.was_refused_network = True
             case b"exit":
                 resolve_future(self.exited, value)
             case _:

@@ -3,6 +3,7 @@
 import asyncio
 import errno
 import os
+import re
 import select
 import socket
 import subprocess
@@ -27,6 +28,8 @@ _LAUNCHER_PROGRAM = (
     "{function}(int(sys.argv[2]), sys.argv[3])"
 )
 _PACKAGE_ROOT = Path(codeloop.__file__).parents[1]
+# The answer of a new sandbox.
+_READY = re.compile(rb"ready ([a-z ]*)\n\Z")
 # The time between two rounds of killing: processes may fork meanwhile.
 _KILL_ROUND_SECONDS = 0.02
 
@@ -41,11 +44,13 @@ def protect_own_memory(environment: Mapping[str, str]) -> None:
 class ProcessStarter:
     """Starts programs on the machine or in one sandbox.
 
-    `mark`: the beginning of their marks, see `MARK_VARIABLE` in `launcher/descendants.py`.
+    `mark`: the beginning of their marks, see `MARK_VARIABLE` in `launcher/descendants.py`; `lacks`: what the sandbox
+    does without on this machine, see `Confinement` in `launcher/confine.py`.
     """
 
-    def __init__(self, mark: str, control: socket.socket | None = None) -> None:
+    def __init__(self, mark: str, control: socket.socket | None = None, lacks: frozenset[str] = frozenset()) -> None:
         self.mark = mark
+        self.lacks = lacks
         self._control = control
         self._count = 0
         self._start_count = 0
@@ -121,10 +126,9 @@ class ProcessStarter:
             with channel:
                 await _wait_readable(channel)
                 answer = channel.recv(ANSWER_BYTES)
-            if answer != b"ready":
-                raise OSError(answer.decode(errors="replace").removeprefix("failed ") or "it ended at once")
+            lacks = _read_answer(answer)
             on_failure.pop_all()
-        return ProcessStarter(self.mark, ours)
+        return ProcessStarter(self.mark, ours, lacks)
 
     async def make_wrapped_sandbox(
         self, wrap: Callable[[Sequence[str]], Sequence[str]], rows: Sequence[str]
@@ -148,7 +152,7 @@ class ProcessStarter:
                 await _send(channel, (self.mark, *rows), (theirs.fileno(),))
             # An error message of that program may come in pieces. The first value only lets the loop begin.
             answer, chunk = b"", b"-"
-            while chunk and not answer.endswith(b"ready"):
+            while chunk and not _READY.search(answer):
                 await _wait_readable(channel)
                 try:
                     chunk = channel.recv(ANSWER_BYTES)
@@ -156,10 +160,9 @@ class ProcessStarter:
                     # The program ended before it read the plan.
                     chunk = b""
                 answer = (answer + chunk)[-ANSWER_BYTES:]
-            if answer != b"ready":
-                raise OSError(answer.decode(errors="replace").removeprefix("failed ").strip() or "it ended at once")
+            lacks = _read_answer(answer)
             on_failure.pop_all()
-        return ProcessStarter(self.mark, ours)
+        return ProcessStarter(self.mark, ours, lacks)
 
     async def end(self) -> None:
         """End everything that still runs here. In a sandbox, nothing can be started any more."""
@@ -265,6 +268,14 @@ def make_launcher_command(function: str, descriptor: str, mark: str) -> tuple[st
         descriptor,
         mark,
     )
+
+
+def _read_answer(answer: bytes) -> frozenset[str]:
+    """Return what a new sandbox says that it lacks. Raises OSError with the reason if it is not ready."""
+    match = _READY.fullmatch(answer)
+    if match is None:
+        raise OSError(answer.decode(errors="replace").removeprefix("failed ").strip() or "it ended at once")
+    return frozenset(match[1].decode().split())
 
 
 async def _send(channel: socket.socket, request: Sequence[str], fds: Sequence[int]) -> None:

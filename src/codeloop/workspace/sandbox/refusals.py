@@ -6,7 +6,7 @@ only the exact words that tools print for a refusal count, and only if the polic
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -76,10 +76,22 @@ _WRITE_HINT = "To write there, name the path in the command itself, or use `outs
 ASK_OUTSIDE = "If it must be done, call bash again with `outside` and the reason."
 
 
+_REFUSED_NETWORK_NOTE = (
+    "blocked: the network, which the command tried to use: sandboxed commands have none on this machine, not even "
+    f"localhost. {ASK_OUTSIDE}"
+)
+_FAILURE_WORDS = re.compile(
+    r"\b(?:errors?|err!|fail(?:ed|s|ures?)?|fatal|exception|traceback|warn(?:ing)?|unable|could not|couldn't|cannot"
+    r"|can't|no matching|not found|denied|unreachable|refused|offline|giving up|retry(?:ing)?|timed out|no such host"
+    r"|(?-i:E[A-Z]{5,}))",
+    re.IGNORECASE,
+)
+
+
 class SandboxedStart(NamedTuple):
     """The start of a command of a session in a sandbox. `hidden`: the names of the variables hidden from it.
 
-    `since`: its time, as a file time in ns; `warn` adds a warning for the user and the model.
+    `since`: its time, as a file time in ns.
     """
 
     session: str
@@ -89,16 +101,25 @@ class SandboxedStart(NamedTuple):
     environment: Mapping[str, str]
     hidden: Collection[str]
     since: int
-    warn: Callable[[str], None]
 
 
 def find_all_refusals(
-    start: SandboxedStart, output: str, code: int | None, connections: list[str] | None, private_home: Path | None
+    start: SandboxedStart,
+    output: str,
+    code: int | None,
+    connections: list[str] | None,
+    private_home: Path | None,
+    *,
+    was_refused_network: bool,
 ) -> list[str]:
-    """Return a note for each refusal, found in the output, the private home and the proxy. See `find_refusals`."""
+    """Return a note for each refusal, found in the output, the private home and the proxy. See `find_refusals`.
+
+    `was_refused_network`: the sandbox itself refused the network to a program of the command.
+    """
     home = Path(start.environment.get("HOME") or "/nonexistent")
     policy = start.sandbox.policy
     notes = find_refusals(output, code, policy, start.directory, home, connections, start.command)
+    notes += find_refused_network(output, code, notes) if was_refused_network else []
     notes += find_strayed_writes(private_home, start.since) if private_home else []
     # There is a proxy, and it refused nothing: the mention of its address must have another cause.
     return notes + (find_proxy_mention(output, code, start.environment) if connections == [] else [])
@@ -133,6 +154,17 @@ def find_refusals(
         ports = _find_unreached_ports(end, policy)
         notes += [f"connection to localhost:{port}, a service outside the sandbox" for port in ports]
     return [f"blocked: {each}. {ASK_OUTSIDE}" if each is notes[-1] else f"blocked: {each}." for each in notes]
+
+
+def find_refused_network(output: str, code: int | None, notes: list[str]) -> list[str]:
+    """Return a note for a command that was refused the network, if it may have failed for that, and `notes` are silent.
+
+    `code`: the exit code, which is that of the last program in a pipe; None: it runs, or was ended.
+    """
+    # What a program prints tells nothing more than that something failed: it was certainly refused.
+    may_have_failed = code or not output.strip() or _FAILURE_WORDS.search(output[-_TAIL_CHARS:])
+    is_said = any(_NETWORK_OFF_TEXT in note for note in notes)
+    return [_REFUSED_NETWORK_NOTE] if may_have_failed and not is_said else []
 
 
 def find_strayed_writes(home: Path, since: int) -> list[str]:

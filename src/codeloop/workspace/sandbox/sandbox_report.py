@@ -17,9 +17,11 @@ from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
 from codeloop.workspace.sandbox.secret_variables import find_secret_variables
+from codeloop.workspace.sandbox.shortcomings import list_shortcomings
 
 _HIDDEN_TEXT = "what no command may read"
 _COMMAND_SECONDS = 20.0
+_END_SECONDS = 0.5
 _CONNECT_PROGRAM = "import os,socket,sys;s=socket.socket({family});{enter}s.connect({address!r})"
 _HAS_PROC = sys.platform == "linux"
 
@@ -34,9 +36,8 @@ class Attempt(Struct, frozen=True):
 class SandboxReport(Struct, frozen=True):
     """The results. `backend`: what enforces the sandbox, "" for none; `refused`: why other backends are unavailable.
 
-    `variables`: the names of those that sandboxed programs don't get since they hold secrets.
-
-    The fields are printed by `codeloop debug sandbox`.
+    `variables`: the names of those that sandboxed programs don't get since they hold secrets. `shortcomings`: what it
+    can't do here, in clauses. The fields are printed by `codeloop debug sandbox`.
     """
 
     mode: str
@@ -50,6 +51,7 @@ class SandboxReport(Struct, frozen=True):
     hidden: list[str]
     attempts: list[Attempt]
     variables: list[str] = []
+    shortcomings: list[str] = []
 
     @property
     def holds(self) -> bool:
@@ -66,10 +68,13 @@ async def make_report(policy_input: PolicyInput, config: SandboxConfig, *, is_br
     policy = shells.make_policy(policy_input, config)
     backend = ""
     attempts: list[Attempt] = []
+    shortcomings: list[str] = []
     try:
         with temporary_folder("codeloop-try-") as folder:
             trial = _TrialProject(shells, policy_input, config, Path(os.path.realpath(folder)))
-            backend = (await shells.sandboxes.enter(trial.policy)).backend
+            sandbox = await shells.sandboxes.enter(trial.policy)
+            backend = sandbox.backend
+            shortcomings = list_shortcomings(backend, config.network, sandbox.lacks)
             attempts = await (
                 trial.run_brief() if is_brief else trial.run_all(is_network_limited=config.network != "on")
             )
@@ -91,6 +96,7 @@ async def make_report(policy_input: PolicyInput, config: SandboxConfig, *, is_br
         hidden=list(map(str, policy.hidden)),
         variables=sorted(find_secret_variables(policy_input.environment, config.variables)),
         attempts=attempts,
+        shortcomings=shortcomings,
     )
 
 
@@ -161,8 +167,11 @@ class _TrialProject:
         return [Attempt("change a cache that programs outside use", not paths)]
 
     async def _try_reading_terminals(self) -> list[Attempt]:
-        """Try to read another terminal of the user."""
-        ours, theirs = os.openpty()
+        """Try to read another terminal of the user, where one can be opened."""
+        try:
+            ours, theirs = os.openpty()
+        except OSError:
+            return []
         try:
             os.write(ours, f"{_HIDDEN_TEXT}\n".encode())
             output = await self._run(f"timeout 1 head -c {len(_HIDDEN_TEXT)} < {os.ttyname(theirs)}")
@@ -176,19 +185,24 @@ class _TrialProject:
         job = await self._shells.start(self._context, ShellCommand("echo $$; exec sleep 60", _COMMAND_SECONDS))
         pid = (await job.read(_COMMAND_SECONDS)).output.strip()
         await self._run(f"kill -9 {pid}")
+        # The end of another process is noticed some time after it.
+        await job.read(_END_SECONDS)
         return await job.kill()
 
     async def _try_connecting(self, *, is_network_limited: bool) -> list[Attempt]:
-        """Try to connect to a socket as that of docker, and to a port of this machine."""
+        """Try to connect to a socket as that of docker, and to a port of this machine, where such can be opened."""
         descriptor = os.open(self._hidden, os.O_RDONLY)
         try:
             with socket.socket(socket.AF_UNIX) as service, socket.socket() as machine:
                 # A path of a socket is limited to about a hundred bytes; the one through /proc is short.
                 service.bind(f"/proc/self/fd/{descriptor}/socket" if _HAS_PROC else str(self._hidden / "socket"))
                 machine.bind(("127.0.0.1", 0))
-                for each in (service, machine):
-                    each.listen()
-                    each.settimeout(0)
+                try:
+                    for each in (service, machine):
+                        each.listen()
+                        each.settimeout(0)
+                except PermissionError:
+                    return []
                 # From the folder of the socket, for the same reason. The program names families by their numbers.
                 enter = f"os.chdir({str(self._hidden)!r});"
                 for code in (

@@ -82,6 +82,13 @@ class Sandbox(Struct, frozen=True):
         return self.backend in {"namespaces", "bubblewrap"}
 
     @property
+    def lacks(self) -> frozenset[str]:
+        """What it does without on this machine, see `Confinement` in `launcher/confine.py`."""
+        # Two sandboxes can't mount the same layer, and bubblewrap makes each by itself.
+        has_layers = self.backend != "bubblewrap" or not self.policy.layered
+        return self.starter.lacks if has_layers else self.starter.lacks | {"layers"}
+
+    @property
     def weakness(self) -> str:
         """The reason why its commands need permission as if there were no sandbox; "" where it protects."""
         # The start-up files of the user's shell lie in the home.

@@ -78,6 +78,7 @@ def _format_report(report: SandboxReport) -> str:
     if report.backend == "sandbox-exec":
         rows.append(("", UNTRIED_BACKEND_NOTE))
     rows += [(f"not by {kind}", why) for kind, why in report.refused.items()]
+    rows += [("can't" if index == 0 else "", clause) for index, clause in enumerate(report.shortcomings)]
     rows += [("network", report.network + (" (the registries and yours)" if report.network == "hosts" else ""))]
     for name in ("writable", "layered", "replaced", "protected", "hidden"):
         paths: list[str] = getattr(report, name)

@@ -19,7 +19,7 @@ from codeloop.schema.bounds.extension import HOOK_AGENT, HOOK_COMMAND, HOOK_OUTP
 from codeloop.schema.config import HookConfig, ProgramSandboxConfig
 from codeloop.schema.wire import JSON
 from codeloop.workspace.process.program_environment import make_tool_environment
-from codeloop.workspace.process.program_sandboxes import Confinement
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox
 from codeloop.workspace.process.running_program import run_sandboxed
 from codeloop.workspace.process.shell_state import drop_bash_variables
 from codeloop.workspace.process.shells import find_shell
@@ -108,10 +108,10 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
     # A project's hook loads files that the model edits: whatever is set, it runs where commands run.
     shares_command_sandbox = row.is_project or (row.sandbox is None and sandbox is True)
     if shares_command_sandbox:
-        confinement = Confinement(readable=readable, client=_NETWORK_CLIENT)
+        confinement = ProgramSandbox(readable=readable, client=_NETWORK_CLIENT)
     else:
         profile = _make_profile(row, sandbox, scope, readable) if sandbox is not False else None
-        confinement = Confinement(profile) if profile is not None else None
+        confinement = ProgramSandbox(profile) if profile is not None else None
     max_bytes = HOOK_OUTPUT.value
     try:
         shell = (*find_shell(workspace.environment), "-c", row.command)

@@ -12,7 +12,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP, SHELL_TERM_TIME
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.program_log import ProgramLog
-from codeloop.workspace.process.program_sandboxes import Confinement, ProgramSandboxes
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox, ProgramSandboxes
 from codeloop.workspace.process.sandboxed_program import SandboxedProcess
 from codeloop.workspace.process.uncancelled import finish_uncancelled
 from codeloop.workspace.sandbox.launched_process import Launch
@@ -99,7 +99,7 @@ async def start_server(program_sandboxes: ProgramSandboxes, spec: LaunchSpec, lo
             descriptors = {0: theirs_in.fileno(), 1: theirs_out.fileno(), 2: errors.writer}
             try:
                 launch = Launch(spec.words, spec.folder, spec.environment, descriptors, spec.named_variables)
-                confinement = Confinement(spec.profile) if spec.profile is not None else None
+                confinement = ProgramSandbox(spec.profile) if spec.profile is not None else None
                 process = await program_sandboxes.start(launch, confinement, is_server=True)
             except SandboxUnavailable as error:
                 raise CodeloopError(str(error)) from error

@@ -29,9 +29,10 @@ from codeloop.workspace.files.saved_outputs import expand_outputs, shorten_outpu
 from codeloop.workspace.process.output.output_buffer import OutputBuffer
 from codeloop.workspace.process.program_sandboxes import make_policy, make_policy_input, make_watch
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
-from codeloop.workspace.sandbox.denied_paths import has_denials
+from codeloop.workspace.sandbox.paths.denied_paths import has_denials
 from codeloop.workspace.sandbox.policy import NO_GRANTS
 from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxUnavailable
+from codeloop.workspace.sandbox.shortcomings import describe_for_user
 
 TERMINAL_KEY = "terminal"
 """The metadata key for the id of the editor's terminal in which a command runs."""
@@ -42,10 +43,6 @@ _MAX_LOOKUPS = 3
 _AUTOMATIC_ANSWER_SECONDS = 0.05
 # A shorter line is analysed within a few ms, which is not worth a thread.
 _SHORT_LINE_CHARACTERS = 4_096
-_NO_SANDBOX_WARNING = (
-    "No sandbox can be had on this machine, so commands run without one, and the profile auto asks about those that "
-    "are not proved to change nothing. `codeloop debug sandbox` says why."
-)
 _WEAK_SANDBOX_WARNING = (
     "The sandbox does not count here: {}. So the profile auto asks about commands that are not proved to change "
     "nothing. `codeloop debug sandbox` says what it holds."
@@ -176,17 +173,22 @@ async def _enter_sandbox(ctx: ToolContext) -> Sandbox | None:
     except SandboxUnavailable as error:
         if config.mode == "required":
             raise ToolFailure(f"{error} The configuration requires one (sandbox), so no command can be run.") from error
-        _warn_once(ctx, _NO_SANDBOX_WARNING)
+        _warn_once(ctx, describe_for_user(None, config))
         return None
+    except OSError as error:
+        # Sandboxes work here: a file of this one's policy is gone, for example.
+        raise ToolFailure(f"The sandbox could not be made: {error}.", advice="Call it again.") from error
+    # Before the first prompt the user was told only where something hinted at it.
+    _warn_once(ctx, describe_for_user(sandbox, config))
     if sandbox.weakness:
         _warn_once(ctx, _WEAK_SANDBOX_WARNING.format(sandbox.weakness))
     return sandbox
 
 
 def _warn_once(ctx: ToolContext, note: str) -> None:
-    """Show a note to the user, each note once in a work tree."""
+    """Show a note to the user, if there is one, each note once in a work tree."""
     shown_notes = ctx.workspace.shells.warned
-    if note not in shown_notes:
+    if note and note not in shown_notes:
         shown_notes.add(note)
         ctx.session.warn(note)
 

@@ -21,17 +21,19 @@ _SOURCE_PREFIX = "codeloop-layer:"
 _PROBE_NAME = ".codeloop-probe"
 
 
-def overlay_caches(plan: Plan) -> None:
+def overlay_caches(plan: Plan) -> bool:
     """Mount a layer over each cache that has none yet. Raises OSError.
 
     Where the kernel has no overlays for users without privileges, an empty folder of the project replaces the cache.
+    Returns whether each cache has a layer.
     """
     if not plan.layered:
-        return
+        return True
     layered = {point for point, _ in _list_layers()}
+    has_layers = True
     for name, path in plan.layered:
-        if path not in layered:
-            _overlay_cache(path, f"{plan.private}/{name}")
+        has_layers = (path in layered or _overlay_cache(path, f"{plan.private}/{name}")) and has_layers
+    return has_layers
 
 
 def remove_work_folders() -> None:
@@ -63,26 +65,35 @@ def _remove_work_folder(work: str) -> None:
     os.rmdir(work)
 
 
-def _overlay_cache(path: str, folder: str) -> None:
-    """Mount a layer, which is kept in `folder`, over a cache; or an empty folder where there are no overlays."""
+def _overlay_cache(path: str, folder: str) -> bool:
+    """Mount a layer, which is kept in `folder`, over a cache; or an empty folder where there are no overlays.
+
+    Returns whether the cache has a layer.
+    """
     replacement = f"{folder}/own"
     # A bind mount shows no source of ours in mountinfo, so that one is recognised by its inode.
     if os.path.isdir(replacement) and os.path.samefile(replacement, path):
-        return
-    # Opened before the mount, which covers the path: the check below looks into the real cache through it.
+        return False
+    # Opened before the mount, which covers the path: the checks below look into the real cache through it.
     cache = os.open(path, os.O_PATH | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         upper, work = f"{folder}/upper", f"{folder}/work"
         for each in (upper, work, replacement):
             os.makedirs(each, mode=0o700, exist_ok=True)
-        try:
+        with Suppress(OSError):
             mount_overlay(path, cache, upper, work, f"{_SOURCE_PREFIX}{folder}")
-        except OSError:
+            _check_cache_unchanged(path, cache)
+            return True
+        # It was not mounted, or it was and nothing can be written there.
+        if path in {point for point, _ in _list_layers()}:
+            call_libc("umount2", os.fsencode(path), _DETACH)
+        with Suppress(OSError):
             _remove_work_folder(work)
-            _mount(replacement, path, "", _BIND, "")
+        _mount(replacement, path, "", _BIND, "")
         _check_cache_unchanged(path, cache)
     finally:
         os.close(cache)
+    return False
 
 
 def mount_overlay(path: str, cache: int, upper: str, work: str, source: str = "overlay") -> None:

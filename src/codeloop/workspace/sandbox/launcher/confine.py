@@ -16,7 +16,8 @@ from codeloop.workspace.sandbox.launcher.libc import become_subreaper, call_libc
 from codeloop.workspace.sandbox.launcher.mounts import mount_all
 from codeloop.workspace.sandbox.launcher.plan import Plan
 from codeloop.workspace.sandbox.launcher.proc_files import read_text, write_text
-from codeloop.workspace.sandbox.launcher.seccomp import filter_calls
+from codeloop.workspace.sandbox.launcher.seccomp import can_watch_internet, filter_calls
+from codeloop.workspace.sandbox.launcher.suppress import Step, Suppress
 
 # Values of linux/sched.h, linux/if.h and linux/sockios.h, which Python does not have.
 _NEWNS, _NEWIPC, _NEWUSER, _NEWPID, _NEWNET = 0x20000, 0x8000000, 0x10000000, 0x20000000, 0x40000000
@@ -31,51 +32,74 @@ _CAPABILITY_BITS = 64
 _OOM_SCORE = "500"
 
 
-def confine(plan: Plan) -> None:
+class Confinement:
+    """What a sandbox turned out to be on this machine.
+
+    `lacks`: what it does without, of "layers" (over caches) and "scope" (Landlock's, of signals and abstract sockets);
+    `refuses_internet`: each supervisor has to refuse internet sockets to its commands.
+    """
+
+    def __init__(self, lacks: tuple[str, ...] = (), *, refuses_internet: bool = False) -> None:
+        self.lacks = lacks
+        self.refuses_internet = refuses_internet
+
+
+def confine(plan: Plan) -> Confinement:
     """Enter the planned sandbox. Raises OSError on failure; then this process must exit."""
+    lacks: list[str] = []
     match plan.kind:
         case "base":
             # All other namespaces are made in this one.
-            _enter_user_namespace(_NEWNS)
-            return
+            with Step("a user namespace can't be made"):
+                _enter_user_namespace(_NEWNS)
+            return Confinement()
         case "network":
-            _enter_network_namespace()
-            return
+            with Step("a network of its own can't be made"):
+                _enter_network_namespace()
+            return Confinement()
         case "sandbox-exec":
             # macOS: sandbox-exec has confined this process before it started.
-            return
+            return Confinement()
         case "namespaces":
-            # Before the sandbox gets its own mount namespace, so that all sandboxes share one mount of each layer.
-            overlay_caches(plan)
-            _enter_process_namespace()
-            mount_all(plan)
+            with Step("nothing can be mounted in a namespace"):
+                # Before the sandbox gets its own mount namespace, so that all sandboxes share one mount of each layer.
+                lacks += () if overlay_caches(plan) else ("layers",)
+                _enter_process_namespace()
+                mount_all(plan)
             _demote_process()
-            restrict_ipc_scope()
+            lacks += () if restrict_ipc_scope() else ("scope",)
         case "bubblewrap":
             _demote_process()
-            restrict_ipc_scope()
+            lacks += () if restrict_ipc_scope() else ("scope",)
         case "landlock":
             _demote_process()
-            restrict_by_landlock(plan)
+            with Step("Landlock can't be used"):
+                restrict_by_landlock(plan)
+            lacks += () if read_landlock_version() >= 6 else ("scope",)
         case _:
             raise OSError(errno.EINVAL, "there is no sandbox of this kind", plan.kind)
     become_subreaper()
     is_landlock = plan.kind == "landlock"
-    # Namespaces hide the sockets and files of others. Landlock hides no socket by its kind, and its first two versions
-    # let any file be truncated, so seccomp refuses both.
-    filter_calls(
-        unix=not is_landlock,
-        internet=plan.network or not is_landlock,
-        truncate=not is_landlock or read_landlock_version() >= 3,
-    )
+    with Step("system calls can't be filtered"):
+        refuses_internet = is_landlock and not plan.network and can_watch_internet()
+        # Namespaces hide the sockets and files of others. Landlock hides no socket by its kind, and its first two
+        # versions let any file be truncated, so seccomp refuses both.
+        filter_calls(
+            unix=not is_landlock,
+            internet=plan.network or not is_landlock or refuses_internet,
+            truncate=not is_landlock or read_landlock_version() >= 3,
+        )
     # Commands run as the same user: they must not read or change the process that supervises them.
     make_undumpable()
+    return Confinement(tuple(lacks), refuses_internet=refuses_internet)
 
 
 def _demote_process() -> None:
     """Drop all capabilities but root's few, and raise the score by which the kernel chooses what to kill."""
     capabilities = _ROOT_CAPABILITIES if not os.getuid() else ()
-    write_text("/proc/self/oom_score_adj", _OOM_SCORE)
+    # It protects codeloop, not the machine, so a container in which it can't be written has a sandbox all the same.
+    with Suppress(OSError):
+        write_text("/proc/self/oom_score_adj", _OOM_SCORE)
     for number in range(_CAPABILITY_BITS):
         if number not in capabilities:
             try:
@@ -148,7 +172,7 @@ def _enter_user_namespace(further_namespaces: int) -> None:
     call_libc("unshare", _NEWUSER | further_namespaces)
     os.close(entered_writer)
     if os.waitpid(helper, 0)[1]:
-        raise PermissionError("users can't be mapped into a namespace")
+        raise PermissionError(errno.EPERM, "users can't be mapped into it")
 
 
 def _map_all_users(pid: int, entered_reader: int) -> None:

@@ -10,8 +10,9 @@ from _socket import AF_INET, SOCK_STREAM, socket
 
 from codeloop.workspace.sandbox.launcher.mounts import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.launcher.plan import Plan
-from codeloop.workspace.sandbox.launcher.suppress import Suppress
+from codeloop.workspace.sandbox.launcher.suppress import Step, Suppress
 
+_SHELL = "/bin/sh"
 _PROBE_NAME = ".codeloop-probe"
 _REFUSAL_ERRORS = (errno.EROFS, errno.EACCES, errno.EPERM, errno.ENOENT, errno.ENOTDIR, errno.ELOOP)
 # A folder was opened for writing, or a socket was opened: that is refused without a sandbox, too.
@@ -21,9 +22,12 @@ _DISCARD_PORT = 9
 
 
 def check_confinement(plan: Plan) -> None:
-    """Attempt what the plan does not allow. Raises PermissionError for the first attempt that succeeds."""
+    """Attempt what the plan does not allow, and what each command needs. Raises OSError for the first surprise."""
     # These are only the namespaces that sandboxes share.
-    if plan.kind in {"base", "network"}:
+    if plan.kind == "base":
+        return
+    if plan.kind == "network":
+        _check_localhost()
         return
     for path in _list_forbidden_files(plan):
         if _can_open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY):
@@ -42,10 +46,15 @@ def check_confinement(plan: Plan) -> None:
     for path in plan.protected if plan.kind != "landlock" else ():
         if os.path.isfile(path) and _can_open(path, os.O_WRONLY):
             raise PermissionError(errno.EPERM, "it lets protected files be written", path)
+    if plan.kind == "landlock":
+        _check_processes()
     _check_temporary_folder(plan.temporary if plan.kind == "landlock" else TEMPORARY_FOLDERS[0])
     # In a process namespace of its own, the first process has the id 1.
     if plan.kind != "landlock" and os.getpid() != 1:
         raise PermissionError(errno.EPERM, "it has no processes of its own")
+    if plan.kind == "bubblewrap" and not plan.network:
+        _check_localhost()
+    _check_start()
 
 
 def _check_seatbelt(plan: Plan) -> None:
@@ -68,6 +77,37 @@ def _check_seatbelt(plan: Plan) -> None:
         and socket(AF_INET, SOCK_STREAM).connect_ex(("127.0.0.1", _DISCARD_PORT)) not in _REFUSAL_ERRORS
     ):
         raise PermissionError(errno.EPERM, "it lets ports of this machine be reached")
+
+
+def _check_localhost() -> None:
+    """Check that a server in this network can be reached, as the proxy must be. Raises OSError."""
+    server, client = (socket(AF_INET, SOCK_STREAM) for _ in range(2))
+    with Step("its localhost can't be used"):
+        server.bind(("127.0.0.1", 0))
+        server.listen(1)
+        client.connect(server.getsockname())
+    client.close()
+    server.close()
+
+
+def _check_start() -> None:
+    """Check that a program can be started as commands are: a security module may refuse it here. Raises OSError."""
+    if not os.access(_SHELL, os.X_OK):
+        return
+    with Step("no program can be started in it"):
+        pid = os.posix_spawn(_SHELL, (_SHELL, "-c", ":"), {}, setsid=True, setsigmask=())
+        if os.waitpid(pid, 0)[1]:
+            raise PermissionError(errno.EPERM, "it failed", _SHELL)
+
+
+def _check_processes() -> None:
+    """Check that processes can be found, so that they can be ended. Raises FileNotFoundError."""
+    try:
+        shown_id = os.readlink("/proc/self")
+    except OSError:
+        shown_id = ""
+    if shown_id != str(os.getpid()):
+        raise FileNotFoundError(errno.ENOENT, "what a command starts can't be found and ended", "/proc")
 
 
 def _check_temporary_folder(folder: str) -> None:

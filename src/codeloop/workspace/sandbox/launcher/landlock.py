@@ -9,6 +9,7 @@ import struct
 
 from codeloop.workspace.sandbox.launcher.libc import call_libc
 from codeloop.workspace.sandbox.launcher.plan import Plan
+from codeloop.workspace.sandbox.launcher.suppress import Suppress
 
 # Numbers of system calls (the same on all architectures), then values of linux/landlock.h.
 _CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
@@ -58,10 +59,17 @@ def restrict_by_landlock(plan: Plan) -> None:
     _enforce_ruleset(ruleset)
 
 
-def restrict_ipc_scope() -> None:
-    """Refuse connections to abstract sockets and signals to processes outside, where Landlock can (version 6)."""
-    if read_landlock_version() >= 6:
-        _enforce_ruleset(_make_ruleset(6, file_rights=0, network_rights=0))
+def restrict_ipc_scope() -> bool:
+    """Refuse connections to abstract sockets and signals to processes outside, where Landlock can (version 6).
+
+    Returns whether that was done.
+    """
+    # What holds is the namespaces: a security module that refuses Landlock must not cost the whole sandbox.
+    with Suppress(OSError):
+        if read_landlock_version() >= 6:
+            _enforce_ruleset(_make_ruleset(6, file_rights=0, network_rights=0))
+            return True
+    return False
 
 
 def _make_ruleset(version: int, *, file_rights: int, network_rights: int) -> int:

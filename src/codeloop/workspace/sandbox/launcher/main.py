@@ -37,6 +37,7 @@ from codeloop.workspace.sandbox.launcher.messages import (
     receive,
 )
 from codeloop.workspace.sandbox.launcher.plan import read_plan
+from codeloop.workspace.sandbox.launcher.seccomp import NO_LISTENER, refuse_internet
 from codeloop.workspace.sandbox.launcher.supervisor import supervise
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
 
@@ -65,13 +66,16 @@ def main(fd: int, mark: str) -> None:
 
 def serve_inside(fd: int, _mark: str) -> None:
     """Serve requests in a sandbox that another program has made. The plan arrives on the descriptor, with the mark."""
-    _handle_enter(socket(fileno=fd), open_child_signals(), _NO_BOUNDS)
+    _handle_enter(socket(fileno=fd), open_child_signals(), _NO_BOUNDS, NO_LISTENER)
 
 
-def serve(control: socket, signal_fd: int, mark: str, bounds: Bounds = _NO_BOUNDS) -> None:
+def serve(
+    control: socket, signal_fd: int, mark: str, bounds: Bounds = _NO_BOUNDS, *, refuses_internet: bool = False
+) -> None:
     """Serve requests until the other end is closed, then end the remaining processes.
 
-    `signal_fd`: from `open_child_signals`; `mark`: see MARK_VARIABLE; `bounds`: those of each command.
+    `signal_fd`: from `open_child_signals`; `mark`: see MARK_VARIABLE; `bounds`: those of each command;
+    `refuses_internet`: supervisors refuse internet sockets to commands.
     """
     state_reader, state_writer = os.pipe()
     events = select.poll()
@@ -82,7 +86,9 @@ def serve(control: socket, signal_fd: int, mark: str, bounds: Bounds = _NO_BOUND
     idle_supervisors: set[int] = set()
     has_strays = False
     while True:
-        if not idle_supervisors and (pid := _fork_supervisor(control, signal_fd, state_writer, bounds)):
+        if not idle_supervisors and (
+            pid := _fork_supervisor(control, signal_fd, state_writer, bounds, refuses_internet=refuses_internet)
+        ):
             supervisors.add(pid)
             idle_supervisors.add(pid)
         ready = {fd for fd, _ in events.poll(None if idle_supervisors else _FORK_RETRY_MS)}
@@ -104,7 +110,9 @@ def serve(control: socket, signal_fd: int, mark: str, bounds: Bounds = _NO_BOUND
     end_descendants(signal_fd, 0, mark)
 
 
-def _fork_supervisor(control: socket, signal_fd: int, state_writer: int, bounds: Bounds) -> int:
+def _fork_supervisor(
+    control: socket, signal_fd: int, state_writer: int, bounds: Bounds, *, refuses_internet: bool
+) -> int:
     """Fork a supervisor that waits for requests and serves them, so that no request waits for a fork.
 
     Returns its process id; 0 when the limit of processes is reached.
@@ -118,9 +126,10 @@ def _fork_supervisor(control: socket, signal_fd: int, state_writer: int, bounds:
         return pid
     code = 1
     try:
+        listener = refuse_internet() if refuses_internet else NO_LISTENER
         limits = _read_limits()
         # A command can limit its supervisor (`prlimit`), which would pass the limits on to the next command.
-        while _serve_one(control, signal_fd, state_writer, bounds, parent) and _read_limits() == limits:
+        while _serve_one(control, signal_fd, state_writer, bounds, listener, parent) and _read_limits() == limits:
             os.write(state_writer, _SUPERVISOR_ID.pack(os.getpid()))
         code = 0
     finally:
@@ -136,7 +145,7 @@ def _read_limits() -> tuple[object, ...]:
     return tuple(limits)
 
 
-def _serve_one(control: socket, signal_fd: int, state_writer: int, bounds: Bounds, parent: int) -> bool:
+def _serve_one(control: socket, signal_fd: int, state_writer: int, bounds: Bounds, listener: int, parent: int) -> bool:
     """Wait for a request and serve it. Returns whether this supervisor may serve another one."""
     kind, ancillary, _, _ = control.recvmsg(1, CMSG_SPACE(4))
     fds = read_descriptors(ancillary)
@@ -149,7 +158,7 @@ def _serve_one(control: socket, signal_fd: int, state_writer: int, bounds: Bound
         os.close(state_writer)
         control.close()
     channel = socket(fileno=fds[0])
-    is_clean = _HANDLERS[kind](channel, signal_fd, bounds)
+    is_clean = _HANDLERS[kind](channel, signal_fd, bounds, listener)
     channel.close()
     return is_clean and not is_last and os.getppid() == parent
 
@@ -184,7 +193,7 @@ def _end_strays(supervisors: set[int]) -> bool:
     return bool(strays)
 
 
-def _handle_listen(channel: socket, _signals: int, _bounds: Bounds) -> bool:
+def _handle_listen(channel: socket, _signals: int, _bounds: Bounds, _listener: int) -> bool:
     """Listen on a port of this network namespace, and send the socket to the client, which is in another one."""
     (port,), _ = receive(channel)
     listener = socket(AF_INET, SOCK_STREAM)
@@ -195,31 +204,32 @@ def _handle_listen(channel: socket, _signals: int, _bounds: Bounds) -> bool:
     return False
 
 
-def _handle_enter(channel: socket, signal_fd: int, _bounds: Bounds) -> bool:
-    """Enter a sandbox and serve requests there until the client is gone."""
+def _handle_enter(channel: socket, signal_fd: int, _bounds: Bounds, _listener: int) -> bool:
+    """Enter a sandbox, say what it lacks or why it can't be made, and serve requests there until the client is gone."""
     # The further descriptors hold the lock on the sandbox's layers. They stay open as long as this process and its
     # forks live, so that no other process mounts these layers.
     (mark, *rows), (fd, *_held) = receive(channel)
     plan = read_plan(rows)
     try:
-        confine(plan)
+        confinement = confine(plan)
         limit_resources(plan.bounds.kernel_process_limit)
         check_confinement(plan)
     except OSError as error:
-        channel.sendall(f"failed {error.errno} {error.strerror} {error.filename or ''}".encode(errors="replace"))
+        path = f" ({error.filename})" if error.filename else ""
+        channel.sendall(f"failed {error.strerror or error}{path}".encode(errors="replace"))
         return False
-    channel.sendall(b"ready")
+    channel.sendall(" ".join(("ready", *confinement.lacks, "\n")).encode())
     channel.close()
     # Process 1 is the first of a PID namespace.
     bounds = Bounds(plan.bounds.processes, plan.bounds.memory, has_namespace=os.getpid() == 1)
-    serve(socket(fileno=fd), signal_fd, mark, bounds)
+    serve(socket(fileno=fd), signal_fd, mark, bounds, refuses_internet=confinement.refuses_internet)
     if plan.kind == "base":
         # All sandboxes that used the layers were forked from this process, and have ended.
         remove_work_folders()
     return False
 
 
-_HANDLERS: dict[bytes, Callable[[socket, int, Bounds], bool]] = {
+_HANDLERS: dict[bytes, Callable[[socket, int, Bounds, int], bool]] = {
     COMMAND_KIND: supervise,
     LISTEN_KIND: _handle_listen,
     SANDBOX_KIND: _handle_enter,

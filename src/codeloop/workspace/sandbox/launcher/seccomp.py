@@ -1,17 +1,25 @@
-"""Refuses system calls that no command needs and that could lead out of a sandbox, by a seccomp filter (BPF).
+"""Refuses system calls that no command needs and that could lead out of a sandbox, by seccomp filters (BPF).
 
-`confine.py` installs the filter in every sandbox on Linux. Each part of the filter is a list of BPF instructions.
+`confine.py` installs a filter in every sandbox on Linux. Each part of a filter is a list of BPF instructions.
+
+Where Landlock alone confines, commands have no internet sockets. Nothing that a command prints shows for certain that
+it failed for lack of them: its output may be cut, and its code that of another program. So a supervisor has a filter of
+its own there (`refuse_internet`), and answers each attempt itself.
 """
 
 import ctypes
+import errno
+import fcntl
 import os
-from struct import pack
+import select
+from _socket import AF_INET, SOCK_DGRAM, SOCK_STREAM, socket
+from struct import Struct, pack
 
 from codeloop.workspace.sandbox.launcher.libc import call_libc
 
 # Values of the kernel's headers (errno, linux/seccomp.h, linux/filter.h), which Python has only in part.
 _EPERM, _EACCES, _ENOSYS, _EAFNOSUPPORT = 1, 13, 38, 97
-_ALLOW, _ERRNO = 0x7FFF0000, 0x00050000
+_ALLOW, _ERRNO, _NOTIFY = 0x7FFF0000, 0x00050000, 0x7FC00000
 _LOAD, _AND, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x06
 _CALL_NUMBER_OFFSET, _ARCHITECTURE_OFFSET, _ARGUMENTS_OFFSET = 0, 4, 16
 # Two ioctls that can type into the terminal that a program runs in, and so into the shell behind a sandbox.
@@ -73,29 +81,37 @@ _HIDDEN_CALLS = {
     "io_uring_register": (427, 427),
 }
 _IOCTL, _CLONE, _UNSHARE, _SOCKET = (16, 29), (56, 220), (272, 97), (41, 198)
+# Installs a filter as `prctl` does, and gives its listener, if these flags ask for one.
+_SECCOMP, _SET_FILTER, _NEW_LISTENER = (317, 277), 1, 8
 # In place of the number of a call that an architecture does not have.
 _NO_CALL = -1
 _TRUNCATE, _OPEN, _OPENAT, _OPENAT2 = (76, 45), (2, _NO_CALL), (257, 56), (437, 437)
+
+NO_LISTENER = -1
+"""In place of the descriptor of a listener."""
+# The ioctls of linux/seccomp.h that take an attempt from a listener, and answer it.
+_RECEIVE, _ANSWER = 0xC0502100, 0xC0182101
+# `struct seccomp_notif`: the attempt's id, what is not used here, and the first two arguments; `seccomp_notif_resp`.
+_ATTEMPT, _REFUSAL = Struct("=Q24xQQ32x"), Struct("=QqiI")
+# The kind of a socket, without its flags.
+_SOCKET_KIND_MASK = 0xF
+_TRIAL_SECONDS = 5.0
 
 _Instructions = list[tuple[int, int, int, int]]
 """Each as the kernel has it: the operation, the jumps if a comparison is true and if it is false, the operand."""
 
 
-def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> bool:
-    """Install the filter for this process and all that it starts. Raises OSError.
+def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> None:
+    """Install the filter for this process and all that it starts.
 
-    `unix`, `internet`: whether such sockets may be made; `truncate`: whether files may be truncated by name.
-    Returns False on an architecture whose call numbers are not known.
+    `unix`, `internet`: whether such sockets may be made; `truncate`: whether files may be truncated by name. Raises
+    OSError, also on an architecture whose call numbers are not known.
     """
-    machine = os.uname().machine
-    row = _ARCHITECTURES.get(machine)
-    if row is None:
-        return False
-    architecture, column = row
+    architecture, column = _find_architecture()
     # A process could make calls of another architecture (32-bit x86), whose numbers mean other calls.
     code: _Instructions = [(_LOAD, 0, 0, _ARCHITECTURE_OFFSET), (_EQUAL, 1, 0, architecture), _refuse(_ENOSYS)]
     code += [(_LOAD, 0, 0, _CALL_NUMBER_OFFSET)]
-    if machine == "x86_64":
+    if not column:
         code += [(_AT_LEAST, 0, 1, _X32_BIT), _refuse(_ENOSYS)]
     for refusal, rows in ((_EPERM, _REFUSED_CALLS), (_ENOSYS, _HIDDEN_CALLS)):
         for numbers in rows.values():
@@ -117,13 +133,96 @@ def filter_calls(*, unix: bool, internet: bool, truncate: bool) -> bool:
             ]
             if numbers[column] != _NO_CALL:
                 code += _jump_if(numbers[column], check_flags)
-    code += [(_RETURN, 0, 0, _ALLOW)]
+    head, _program = _make_program(code)
+    call_libc("prctl", 22, 2, head, 0, 0)  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
+
+
+def refuse_internet() -> int:
+    """Refuse internet sockets to this process and all that it starts. Raises OSError.
+
+    Returns the listener, a descriptor that is readable when an attempt waits for `answer_attempt`; NO_LISTENER where
+    nobody can be told of attempts.
+    """
+    try:
+        return _watch_internet_sockets()
+    except OSError:
+        filter_calls(unix=True, internet=False, truncate=True)
+        return NO_LISTENER
+
+
+def answer_attempt(listener: int) -> bool:
+    """Refuse an attempt to make a socket. Returns whether it shows that a program wants to use the network."""
+    attempt = bytearray(_ATTEMPT.size)
+    try:
+        fcntl.ioctl(listener, _RECEIVE, attempt)
+        attempt_id, family, kind = _ATTEMPT.unpack(attempt)
+        fcntl.ioctl(listener, _ANSWER, _REFUSAL.pack(attempt_id, 0, -errno.EACCES, 0))
+    except OSError:
+        # The program has ended meanwhile.
+        return False
+    # Libraries such as urllib3 try, when they are imported, whether there is IPv6; names are looked up by datagrams.
+    return family == AF_INET or kind & _SOCKET_KIND_MASK == SOCK_DGRAM
+
+
+def can_watch_internet() -> bool:
+    """Return whether attempts can be refused and noticed here, which is tried in processes of its own."""
+    pid = os.fork()
+    if not pid:
+        code = 1
+        try:
+            code = 0 if _try_watch() else 1
+        finally:
+            os._exit(code)
+    return not os.waitpid(pid, 0)[1]
+
+
+def _try_watch() -> bool:
+    listener = _watch_internet_sockets()
+    program = os.fork()
+    if not program:
+        code = 1
+        try:
+            socket(AF_INET, SOCK_STREAM)
+        except PermissionError:
+            code = 0
+        finally:
+            os._exit(code)
+    is_noticed = bool(select.select([listener], [], [], _TRIAL_SECONDS)[0]) and answer_attempt(listener)
+    if not is_noticed:
+        os.kill(program, 9)
+    return not os.waitpid(program, 0)[1] and is_noticed
+
+
+def _watch_internet_sockets() -> int:
+    """Have a listener decide on each internet socket that this process or one that it starts makes.
+
+    Returns the listener, a descriptor. Raises OSError, also where a filter outside of this sandbox has one already.
+    """
+    architecture, column = _find_architecture()
+    decide = [(_RETURN, 0, 0, _NOTIFY)]
+    code: _Instructions = [(_LOAD, 0, 0, _ARCHITECTURE_OFFSET), (_EQUAL, 1, 0, architecture), _refuse(_ENOSYS)]
+    code += [(_LOAD, 0, 0, _CALL_NUMBER_OFFSET)]
+    families = [*_load_argument(0), (_EQUAL, 0, 1, _AF_INET), *decide, (_EQUAL, 0, 1, _AF_INET6), *decide]
+    code += _jump_if(_SOCKET[column], families)
+    head, _program = _make_program(code)
+    return call_libc("syscall", _SECCOMP[column], _SET_FILTER, _NEW_LISTENER, head)
+
+
+def _find_architecture() -> tuple[int, int]:
+    """Return the row of this machine in _ARCHITECTURES. Raises OSError where it has none."""
+    machine = os.uname().machine
+    if machine not in _ARCHITECTURES:
+        raise OSError(errno.ENOTSUP, f"the system calls of this processor ({machine}) are not known")
+    return _ARCHITECTURES[machine]
+
+
+def _make_program(code: _Instructions) -> tuple[bytes, ctypes.Array[ctypes.c_char]]:
+    """Return a filter that allows the rest as the kernel reads it, and the memory with its instructions."""
+    code = [*code, (_RETURN, 0, 0, _ALLOW)]
     # `struct sock_filter` for each instruction, then `struct sock_fprog`, which holds their number and address.
     program = ctypes.create_string_buffer(b"".join(pack("=HBBI", *each) for each in code))
-    head = pack("@HP", len(code), ctypes.addressof(program))
     call_libc("prctl", 38, 1, 0, 0, 0)  # PR_SET_NO_NEW_PRIVS
-    call_libc("prctl", 22, 2, head, 0, 0)  # PR_SET_SECCOMP, SECCOMP_MODE_FILTER
-    return True
+    return pack("@HP", len(code), ctypes.addressof(program)), program
 
 
 def _allow_socket_families(*, unix: bool, internet: bool) -> _Instructions:

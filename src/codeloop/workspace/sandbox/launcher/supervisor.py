@@ -20,6 +20,7 @@ from codeloop.workspace.sandbox.launcher.descendants import (
 )
 from codeloop.workspace.sandbox.launcher.libc import IGNORED_SIGNALS, become_subreaper
 from codeloop.workspace.sandbox.launcher.messages import receive
+from codeloop.workspace.sandbox.launcher.seccomp import NO_LISTENER, answer_attempt
 from codeloop.workspace.sandbox.launcher.suppress import Suppress
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds, UsageWatch
 
@@ -42,11 +43,12 @@ class ReceivedCommand:
         self.environment = dict(word.split("=", 1) for word in words[int(count) :])
 
 
-def supervise(channel: socket, signal_fd: int, bounds: Bounds) -> bool:
+def supervise(channel: socket, signal_fd: int, bounds: Bounds, listener: int) -> bool:
     """Run the command that is received from the channel until all its processes have ended or are ended.
 
-    They are ended when the client asks for it, when the client is gone, or when they exceed the bounds. Returns whether
-    they ended by themselves: then this supervisor can serve another request.
+    They are ended when the client asks for it, when the client is gone, or when they exceed the bounds. `listener`: of
+    attempts to make internet sockets, which are refused, see `seccomp.py`. Returns whether they ended by
+    themselves: then this supervisor can serve another request.
     """
     fields, fds = receive(channel)
     received = ReceivedCommand(fields)
@@ -61,8 +63,14 @@ def supervise(channel: socket, signal_fd: int, bounds: Bounds) -> bool:
         os.close(fd)
     channel.sendall(f"started {command_pid}\n".encode())
     watch = UsageWatch(bounds)
+    listeners = [] if listener == NO_LISTENER else [listener]
+    is_attempt_reported = False
     while True:
-        ready, _, _ = select.select([channel, signal_fd], [], [], watch.wait_seconds)
+        ready, _, _ = select.select([channel, signal_fd, *listeners], [], [], watch.wait_seconds)
+        if listener in ready and answer_attempt(listener) and not is_attempt_reported:
+            # Before the end is reported: the client reads what it is told in this order.
+            is_attempt_reported = True
+            _send(channel, "refused 1 network\n")
         if exceeded := watch.find_exceeded():
             _send(channel, f"stopped {exceeded}\n")
             count = _end_command(signal_fd, 0, received.mark, bounds)
