@@ -14,7 +14,7 @@ from codeloop.schema.live_events import FileWatched, LiveEvent, LspDiagnosed, Ls
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.program_log import ProgramLog
-from codeloop.workspace.process.program_sandboxes import choose_confinement
+from codeloop.workspace.process.program_sandboxes import choose_program_sandbox
 from codeloop.workspace.process.running_program import RunningProgram, start_program
 from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.watch.project_watch import ProjectWatch
@@ -106,7 +106,7 @@ async def start_server(
     # A sandbox hides codeloop's own folders, and so the servers that were installed there.
     installed = find_install_folder(settings)
     readable_folders = (installed,) if Path(chosen_server.command[0]).is_relative_to(installed) else ()
-    confinement = choose_confinement(workspace, chosen_server.row.name, chosen_server.row.sandbox)
+    confinement = choose_program_sandbox(workspace, chosen_server.row.name, chosen_server.row.sandbox)
     if confinement is not None:
         confinement = replace(confinement, readable=readable_folders)
     return await start_program(workspace, launch, on_stderr, confinement)

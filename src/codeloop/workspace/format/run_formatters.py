@@ -14,7 +14,7 @@ from codeloop.workspace.files.atomic_write import FileChanged, Replacement, repl
 from codeloop.workspace.files.encoding import NotText, decode_text
 from codeloop.workspace.files.safe_open import FileRefused, FileStamp, LoadedFile, open_file, read_file
 from codeloop.workspace.format.formatters import FormattedFile, Formatter
-from codeloop.workspace.process.program_sandboxes import choose_confinement
+from codeloop.workspace.process.program_sandboxes import choose_program_sandbox
 from codeloop.workspace.process.running_program import run_sandboxed
 from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
@@ -91,7 +91,7 @@ async def _run_formatter(
     try:
         async with asyncio.timeout_at(deadline):
             # Whoever sets `sandbox` to False answers for the program: it then runs without one.
-            confinement = choose_confinement(workspace, formatter.name, formatter.sandbox, rules)
+            confinement = choose_program_sandbox(workspace, formatter.name, formatter.sandbox, rules)
             result = await run_sandboxed(workspace, launch, stdin, FILE_EDIT.value, confinement)
         if result.code not in formatter.success_codes:
             raise _FormatterFailed(

@@ -29,7 +29,7 @@ _LANDLOCK_REST = (
 
 
 def list_shortcomings(backend: str, network: str, lacks: Collection[str]) -> list[str]:
-    """Return what a backend can't do in a network mode, in clauses. `lacks`: as of `ProgramSandbox`."""
+    """Return what a backend can't do in a network mode, in clauses. `lacks`: as of `Confinement`."""
     clauses: list[str] = []
     if backend == "landlock":
         clauses += [*_list_landlock_network(network), _NO_SECRETS, *_LANDLOCK_REST]
