@@ -203,12 +203,13 @@ def test_a_project_lets_none_of_its_servers_and_formatters_out_of_the_sandbox(tm
     desk = Desk(tmp_path)
     server = {**scripted(tmp_path)["mine"], "sandbox": False}
     formatter = {"command": ["true"], "extensions": [".y"], "sandbox": {"writable": ["~"]}}
-    (desk.work / "codeloop.json").write_text(json.dumps({"lsp": {"mine": server}, "formatter": {"own": formatter}}))
+    settings = {"lsp": {"mine": server}, "formatter": {"own": formatter}, "sandbox": {"variables": ["GH_TOKEN"]}}
+    (desk.work / "codeloop.json").write_text(json.dumps(settings))
     assert desk.run("trust").returncode == 0
     done = desk.run("lsp", "list")
     assert "(without a sandbox)" not in next(line for line in done.stdout.splitlines() if line.startswith("mine"))
     warnings = desk.run("debug", "config").stderr
-    for key in ("lsp.mine.sandbox", "formatter.own.sandbox"):
+    for key in ("lsp.mine.sandbox", "formatter.own.sandbox", "sandbox.variables"):
         assert f"{key}: ignored, it counts in your own configuration only." in warnings
 
 

@@ -18,6 +18,7 @@ from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.server_pool import ServerPool
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
 from codeloop.schema.config import LspServerConfig, SandboxConfig
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox
 from codeloop.workspace.process.running_program import RunningProgram, start_program
 from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.workspace import Workspace
@@ -199,7 +200,11 @@ async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGener
 
     async def start(chosen: ServerChoice, at: Path) -> RunningProgram:
         launch = Launch(chosen.command, at, workspace.environment, {})
-        return await start_program(workspace, launch, lambda data: logs.append(data.decode("utf-8", "replace")))
+
+        def log(data: bytes) -> None:
+            logs.append(data.decode("utf-8", "replace"))
+
+        return await start_program(workspace, launch, log, ProgramSandbox())
 
     def ignore(*_: object) -> None:
         """Nobody follows."""

@@ -17,6 +17,7 @@ from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_server
 from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox
 from codeloop.workspace.process.running_program import RunningProgram, start_program
 from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.workspace import Workspace
@@ -102,7 +103,7 @@ async def world(
 
     async def start(chosen: ServerChoice, at: Path) -> RunningProgram:
         launch = Launch(chosen.command, at, place.environment, {})
-        return await start_program(place, launch, lambda data: logs.append(data.decode()))
+        return await start_program(place, launch, lambda data: logs.append(data.decode()), ProgramSandbox())
 
     async def users(path: Path, _row: ServerRow) -> list[Path]:
         return [each for each in sorted(root.glob("*.x")) if each != path and path.stem in each.read_text().split()]

@@ -8,6 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
+from codeloop.agent.calls.call_rules import ProjectRules
 from codeloop.agent.engine import Engine, OutputLimits, TurnSettings
 from codeloop.agent.request.configured_budget import ConfiguredBudget
 from codeloop.agent.turn_hooks import NO_HOOKS
@@ -133,6 +134,7 @@ class Project:
             project_root.root, settings.home / "snapshot", settings.environment, (paths.data, paths.state, paths.cache)
         )
         self.engine = self._make_engine(store)
+        self.workspace.rules = ProjectRules(self.engine, settings.config.default_agent or "build")
         self._head = Head(project_root.root)
         self.runs = Runs(self.engine, self.report_branch_change)
         self._settings_watch = SettingsWatch(settings)
@@ -356,7 +358,7 @@ async def _examine_sandbox(project: Project) -> None:
     if not may_lack_sandbox():
         workspace.sandbox_note = ""
         return
-    from codeloop.workspace.process.sandboxed_program import examine_sandbox
+    from codeloop.workspace.process.program_sandboxes import examine_sandbox
 
     if notice := await examine_sandbox(workspace):
         project.warn(notice)

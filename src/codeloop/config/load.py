@@ -186,21 +186,25 @@ def _read_values(
 
 
 def _drop_sandbox_exemptions(layer: Layer, values: JSON) -> list[str]:
-    """Drop the settings by which a project exempts language servers and formatters from the sandbox.
+    """Drop the settings by which a project exempts programs from the sandbox, or shows them secret variables.
 
-    Such programs load files of the project, which the agent can edit without asking, so only the user may exempt one.
+    Such programs load files of the project, which the agent can edit without asking, so only the user may do that.
     Returns a warning for each setting.
     """
-    lines: list[str] = []
+    dropped: list[tuple[str, ...]] = []
     for section in ("lsp", "formatter"):
         rows = values.get(section)
         for name, row in rows.items() if is_object(rows) else ():
             if is_object(row) and row.get("sandbox", True) is not True:
                 del row["sandbox"]
-                keys = (section, name, "sandbox")
-                location = f"{layer.format_location(keys)}: {format_keys(keys)}"
-                lines.append(f"{location}: ignored, it counts in your own configuration only.")
-    return lines
+                dropped.append((section, name, "sandbox"))
+    sandbox = values.get("sandbox")
+    if is_object(sandbox) and sandbox.pop("variables", None):
+        dropped.append(("sandbox", "variables"))
+    return [
+        f"{layer.format_location(keys)}: {format_keys(keys)}: ignored, it counts in your own configuration only."
+        for keys in dropped
+    ]
 
 
 def _warn_of_unknown_keys(layer: Layer) -> list[str]:

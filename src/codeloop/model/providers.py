@@ -307,7 +307,7 @@ class Providers:
             # A broken file of credentials is reported where a key is needed, not at each command.
             secrets = set[str]()
         config_keys = {str(row.options.get("apiKey") or "") for row in self._config.provider.values()}
-        return remove_keys(self.environment, self._catalog, secrets | config_keys)
+        return remove_keys(self.environment, self._catalog, secrets | config_keys, self._config.sandbox.variables)
 
     async def _find_local_model(self) -> str:
         from codeloop.model.catalog.model_choice import choose_local_model

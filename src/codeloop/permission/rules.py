@@ -194,6 +194,14 @@ def judge_need(need: Need, lists: Sequence[RuleLayers], grants: Ruleset = ()) ->
     return verdict, _find_rule_origin(verdict.rule, lists[0])
 
 
+def judge_patterns(permission: str, patterns: Sequence[str], lists: Sequence[RuleLayers]) -> dict[str, Action]:
+    """Return the action of the rules on each pattern, judged alone; allowed patterns are left out."""
+    actions: dict[str, Action] = {
+        each: judge_need(Need(permission=permission, patterns=(each,)), lists)[0].action for each in patterns
+    }
+    return {each: action for each, action in actions.items() if action != "allow"}
+
+
 def list_denied_patterns(permission: str, lists: Sequence[RuleLayers]) -> tuple[str, ...]:
     """Return the patterns for which rules deny a permission, as wildcards; a denial of everything is not listed."""
     rules = (rule for layers in lists for layer in layers for rule in layer.rules if rule.action == "deny")

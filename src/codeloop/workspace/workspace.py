@@ -16,6 +16,7 @@ from codeloop.workspace.files.temp_files import RECORDS_FOLDER
 if TYPE_CHECKING:
     from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
     from codeloop.workspace.process.shells import Shells
+    from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
     from codeloop.workspace.search.file_index import FileIndex
     from codeloop.workspace.search.ripgrep import Ripgrep
     from codeloop.workspace.terminal.terminals import Terminals
@@ -67,8 +68,8 @@ class Workspace:
     `scratch`: the folder for complete outputs of tools, which need not be below `root` and does not count as outside;
     `environment`: of child processes, the user's own without any provider's key; `sandbox`: the configuration of the
     commands' sandbox; `own_folders`: those of codeloop, which no sandboxed command may read; `warn` shows a text to the
-    user; `read_log`: shared by all sessions of the work tree. `sandbox_note`: what the model has to know of the sandbox
-    on this machine; None: it was not examined yet.
+    user; `read_log`: shared by all sessions of the work tree; `rules`: those that bind programs which run for no
+    session; `sandbox_note`: what the model has to know of the sandbox on this machine, None: it was not examined yet.
 
     Its services (`shells`, `ripgrep`, ...) are imported and made when they are first used. `close` ends those that keep
     processes: `shells`, `program_sandboxes` and `terminals`.
@@ -93,6 +94,7 @@ class Workspace:
         self.sandbox_note: str | None = None
         self._warn = warn
         self.read_log = ReadLog()
+        self.rules: DenyRules | None = None
         # Resolved now: if a folder of the path is replaced by a link later, that link leads outside.
         roots = tuple(Path(os.path.realpath(path)) for path in (root, directory))
         real_own_folders = [Path(os.path.realpath(path)) for path in own_folders]
@@ -105,9 +107,13 @@ class Workspace:
         """The folder for records of writes in progress (`files/temp_files.py`)."""
         return self.scratch.with_name(RECORDS_FOLDER)
 
-    @cached_property
+    @property
     def shells(self) -> "Shells":
         """The shells of the model's commands."""
+        return self._shells
+
+    @cached_property
+    def _shells(self) -> "Shells":
         from codeloop.workspace.process.shells import Shells
 
         return self._close_later(Shells())
@@ -116,11 +122,9 @@ class Workspace:
     def program_sandboxes(self) -> "ProgramSandboxes":
         """The sandboxes of hooks, formatters, language servers and extensions that have one of their own."""
         from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
-        from codeloop.workspace.sandbox.policy import PolicyInput
 
-        policy_input = PolicyInput(self.root, self.directory, self.scratch, self.environment, self.own_folders)
         programs = "hooks, formatters, language servers and extensions"
-        return self._close_later(ProgramSandboxes(policy_input, self.sandbox, self._warn, programs))
+        return self._close_later(ProgramSandboxes(self, self._warn, programs))
 
     @cached_property
     def terminals(self) -> "Terminals":

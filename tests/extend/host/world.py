@@ -28,7 +28,7 @@ from codeloop.extend.host.runtimes import find_host_command
 from codeloop.schema.bounds.extension import HOST_START
 from codeloop.schema.limits import MCP_STOP
 from codeloop.schema.wire import JSON, replace
-from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
+from codeloop.workspace.process.running_program import RunningProgram, start_program
 from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.workspace import Workspace
 
@@ -104,8 +104,11 @@ async def host_world(
 
     async def start() -> RunningProgram:
         launch = Launch(world.command, root, workspace.environment, {})
-        options = ProgramOptions(channel_variable="CODELOOP_HOST_FD", is_confined=False)
-        return await start_program(workspace, launch, lambda data: world.log.append(data.decode()), options)
+
+        def log(data: bytes) -> None:
+            world.log.append(data.decode())
+
+        return await start_program(workspace, launch, log, None, channel_variable="CODELOOP_HOST_FD")
 
     async def serve(call: OperationCall) -> Any:
         world.asked.append(call)

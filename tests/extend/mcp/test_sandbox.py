@@ -132,3 +132,41 @@ def test_another_sandbox_is_another_server() -> None:
     before, after = parse_definition("p", entry), parse_definition("p", {**entry, "sandbox": False})
     assert before.digest != after.digest
     assert after.text == "command:\n  x\nsandbox: false\n"
+
+
+CONNECT = 'import socket,sys; socket.create_connection(("127.0.0.1", int(sys.argv[1])), 5); print("in")'
+
+
+@pytest.mark.slow
+async def test_a_projects_server_reaches_what_commands_reach_whatever_its_entry_says(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as web:
+        port = web.getsockname()[1]
+        entry = {"type": "local", "command": SERVER}
+        opened = {**entry, "sandbox": {"network": "on", "hosts": [f"localhost:{port}", "example.invalid"]}}
+        for given in (entry, opened):
+            async with world(tmp_path, {"p": given}, sandbox=SandboxConfig(), scopes={"p": "here"}) as it:
+                assert "in\n" not in await run(it, f"python3 -c '{CONNECT}' {port}")
+                refused = "python3 -c 'import urllib.request as r; r.urlopen(\"https://example.invalid\", timeout=9)'"
+                assert "Error" in await run(it, refused)
+                async with asyncio.timeout(20):
+                    while not any('"sandbox": {"hosts": ["example.invalid"]}' in each for each in it.changed):
+                        await asyncio.sleep(0.05)
+        config = SandboxConfig(hosts=[f"localhost:{port}"])
+        async with world(tmp_path, {"p": entry}, sandbox=config, scopes={"p": "here"}) as it:
+            assert "in\n" in await run(it, f"python3 -c '{CONNECT}' {port}")
+
+
+@pytest.mark.slow
+async def test_a_server_that_may_write_the_project_plants_nothing_there(tmp_path: Path) -> None:
+    async with boxed(tmp_path, sandbox={"writable": ["."]}) as it:
+        root = it.ctx.workspace.root
+        assert (
+            await run(it, f"cd {root}; echo mine > made; mkdir -p .codeloop/plugins; echo x > codeloop.json") == "[0]"
+        )
+        assert "planted" not in await run(
+            it, f"cd {root}; echo planted > .codeloop/plugins/x.py; sleep 1; cat codeloop.json"
+        )
+        assert (root / "made").read_text() == "mine\n"
+        assert not (root / "codeloop.json").exists()
+        assert not (root / ".codeloop").exists()
+        assert any("codeloop.json appeared" in each for each in it.changed)

@@ -33,6 +33,16 @@ def test_a_setting_of_a_provider_does_not_take_the_path_with_it() -> None:
     assert remove_keys(environment, CATALOG) == {"PATH": "/home/me/my-long-project/bin"}
 
 
+def test_keys_that_the_user_lets_through_stay_but_for_the_password_of_our_server() -> None:
+    environment = {
+        "OPENAI_API_KEY": "sk-12345678901234",
+        "CODELOOP_SERVER_PASSWORD": "x" * 16,
+        "ANTHROPIC_API_KEY": "y" * 16,
+    }
+    shown = ["OPENAI_*", "CODELOOP_*"]
+    assert remove_keys(environment, CATALOG, (), shown).keys() == {"OPENAI_API_KEY"}
+
+
 def test_a_key_is_found_in_other_variables_without_the_line_end_behind_it() -> None:
     key = "sk-0123456789abcdef"
     assert remove_keys({"OPENAI_API_KEY": f"{key}\n", "MY_KEY": key}, CATALOG) == {}

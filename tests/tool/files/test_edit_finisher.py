@@ -9,6 +9,7 @@ import pytest
 from codeloop.tool.files.edit_finisher import EditFinisher, FileChange
 from codeloop.workspace.files.safe_open import read_file
 from codeloop.workspace.format.formatters import FormattedFile
+from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
 from codeloop.workspace.workspace import ResolvedPath
 
 
@@ -20,7 +21,7 @@ async def test_what_a_formatter_did_is_said(tmp_path: Path, written: str, format
     file = tmp_path / "a.go"
     file.write_text(formatted)
 
-    async def format_files(files: Sequence[Path]) -> dict[Path, FormattedFile]:
+    async def format_files(files: Sequence[Path], _rules: DenyRules | None) -> dict[Path, FormattedFile]:
         return {each: FormattedFile(read_file(each), changed_by=("gofmt",)) for each in files}
 
     change = FileChange(ResolvedPath(file, file, is_outside=False), None, written.encode(), "", written)

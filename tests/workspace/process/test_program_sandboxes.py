@@ -9,11 +9,11 @@ import pytest
 
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process import program_sandboxes
-from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox, ProgramSandboxes
 from codeloop.workspace.sandbox.launched_process import Launch
-from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxUnavailable
+from codeloop.workspace.workspace import Workspace
 
 
 def make_sandboxes(
@@ -24,14 +24,14 @@ def make_sandboxes(
     root, scratch = folder / "project", folder / "data/scratch"
     for each in (root, scratch):
         each.mkdir(parents=True)
-    policy_input = PolicyInput(root, root, scratch, {"HOME": str(folder)})
-    return ProgramSandboxes(policy_input, SandboxConfig(mode=mode), warnings.append, "MCP servers")
+    workspace = Workspace(root, root, scratch, {"HOME": str(folder)}, SandboxConfig(mode=mode))
+    return ProgramSandboxes(workspace, warnings.append, "MCP servers")
 
 
 async def start_program(sandboxes: ProgramSandboxes, folder: Path) -> int:
     """Start a program and return its exit code."""
     launch = Launch(("/bin/sh", "-c", "exit 3"), folder, {}, {})
-    process = await sandboxes.start(launch, ProgramProfile(folder / "data/own"))
+    process = await sandboxes.start(launch, ProgramSandbox(ProgramProfile(folder / "data/own")))
     return await asyncio.shield(process.exited)
 
 

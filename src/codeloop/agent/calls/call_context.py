@@ -9,7 +9,7 @@ from msgspec import Struct
 from codeloop.agent.calls.call_rules import make_call_rules
 from codeloop.agent.engine import Engine
 from codeloop.permission.gate import CallRules
-from codeloop.permission.rules import find_tool_denial, judge_need, list_denied_patterns
+from codeloop.permission.rules import find_tool_denial, judge_patterns, list_denied_patterns
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.event import make_part_updated
 from codeloop.schema.limits import PROGRESS_INTERVAL
@@ -117,11 +117,7 @@ class CallContext:
 
     def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:
         """Return the action of the rules on each pattern, judged alone; allowed patterns are left out."""
-        lists = self._rules.current.lists
-        actions: dict[str, Action] = {
-            each: judge_need(Need(permission=permission, patterns=(each,)), lists)[0].action for each in patterns
-        }
-        return {each: action for each, action in actions.items() if action != "allow"}
+        return judge_patterns(permission, patterns, self._rules.current.lists)
 
     def _list_denials(self, permission: str) -> tuple[str, ...]:
         """Return the patterns of the rules that deny particular needs of a permission."""

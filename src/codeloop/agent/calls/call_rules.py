@@ -16,11 +16,11 @@ import msgspec
 from codeloop.agent.engine import Engine
 from codeloop.permission.defaults import make_guard_rules
 from codeloop.permission.gate import CallRules
-from codeloop.permission.rules import RuleLayer, RuleLayers
+from codeloop.permission.rules import RuleLayer, RuleLayers, judge_patterns, list_denied_patterns
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.errors import SessionNotFound
 from codeloop.schema.message import Session
-from codeloop.schema.permission import PROFILE_KEY, PROFILES, PermissionRule, Profile, Ruleset
+from codeloop.schema.permission import PROFILE_KEY, PROFILES, Action, PermissionRule, Profile, Ruleset
 from codeloop.schema.wire import JSON, Wire
 
 CEILINGS_KEY = "within"
@@ -109,6 +109,27 @@ def list_rulesets(engine: Engine, session_id: str, agent: Agent) -> tuple[tuple[
 def make_lists_of_new_session(engine: Engine, agent: Agent) -> list[RuleLayers]:
     """Return the lists that decide a call in a new session, which has no rules or ceilings of its own."""
     return _make_lists(engine, RuleLayer("session", ()), agent, engine.rulebook.profile)
+
+
+class ProjectRules:
+    """The rules of a new session with an agent: they bind the programs that serve all sessions (a `DenyRules`)."""
+
+    def __init__(self, engine: Engine, agent: str) -> None:
+        self._engine = engine
+        self._agent = agent
+
+    def list_denials(self, permission: str, /) -> tuple[str, ...]:
+        """Return the patterns of the rules that deny particular needs of a permission."""
+        return list_denied_patterns(permission, self._list_rules())
+
+    def judge(self, permission: str, patterns: Sequence[str], /) -> dict[str, Action]:
+        """Return the action of the rules on each pattern, judged alone; allowed patterns are left out."""
+        return judge_patterns(permission, patterns, self._list_rules())
+
+    def _list_rules(self) -> list[RuleLayers]:
+        agents = self._engine.agents
+        # A default agent that does not exist is reported where a session begins.
+        return make_lists_of_new_session(self._engine, agents.get(self._agent) or next(iter(agents.values())))
 
 
 def list_rulesets_of_new_session(engine: Engine, agent: Agent) -> tuple[tuple[Ruleset, ...], ...]:

@@ -118,6 +118,8 @@ async def examine_sandbox(
     if report.holds:
         refused = [f"not {kind} ({reason})" for kind, reason in report.refused.items()]
         clauses = (f"{report.backend}, tried: it holds", f"network {report.network}", *refused, *report.shortcomings)
+        if report.variables:
+            clauses = (*clauses, f"hidden variables: {', '.join(report.variables)}")
         is_weak = report.backend == "landlock"
         fix = "Allow user namespaces and mounts in them, or install bubblewrap (docs/sandbox.md)." if is_weak else ""
         return Finding(_GROUP, "sandbox", "warning" if is_weak else "ok", "; ".join(clauses), fix)

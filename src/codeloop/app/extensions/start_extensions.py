@@ -64,10 +64,11 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
         return await start_host(workspace, key, environment, writable_folder, readable, on_stderr)
 
     def is_confined(extension: Extension) -> bool:
-        extensions = settings.config.sandbox.extensions
-        if isinstance(extensions, bool):
-            return extensions
-        return extension.is_project or is_in_project(extension, project_root, settings.paths.private_folders)
+        # Those of a project always are: they load files that the model edits.
+        if extension.is_project or settings.config.sandbox.extensions is True:
+            return True
+        is_exempt = settings.config.sandbox.extensions is False
+        return not is_exempt and is_in_project(extension, project_root, settings.paths.private_folders)
 
     def find_reach(is_host_confined: bool) -> Reach:
         if is_host_confined:

@@ -13,7 +13,8 @@ from codeloop.extend.host.protocol import DESCRIPTOR_VARIABLE
 from codeloop.extend.host.runtimes import find_host_command
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.process.program_environment import make_program_environment
-from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox
+from codeloop.workspace.process.running_program import RunningProgram, start_program
 from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen_profile
 from codeloop.workspace.workspace import Workspace
@@ -51,15 +52,13 @@ async def start_host(
     base_profile = ProgramProfile(writable_folder, readable=readable, network="on")
     # Without a setting they have a sandbox of their own.
     profile = widen_profile(base_profile, True if extensions is None else extensions, workspace.root)
-    options = ProgramOptions(
-        readable=readable,
-        channel_variable=DESCRIPTOR_VARIABLE,
+    if key.is_confined:
         # In the sandbox for commands, instead of one of its own.
-        is_confined=key.is_confined,
-        network_session=_NETWORK_CLIENT,
-        profile=profile,
-    )
+        confinement = ProgramSandbox(readable=readable, client=_NETWORK_CLIENT)
+    else:
+        confinement = ProgramSandbox(profile) if profile is not None else None
     # Extensions of a project get no cache: it is shared, and they could change what the user's own would run.
     if language == "javascript" and not key.is_confined:
         environment = {**environment, _CACHE_VARIABLE: str(writable_folder / "typescript")}
-    return await start_program(workspace, Launch(command, _START_DIRECTORY, environment, {}), on_stderr, options)
+    launch = Launch(command, _START_DIRECTORY, environment, {})
+    return await start_program(workspace, launch, on_stderr, confinement, channel_variable=DESCRIPTOR_VARIABLE)

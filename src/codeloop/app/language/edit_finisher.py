@@ -10,6 +10,7 @@ from codeloop.schema.wire import JSON
 from codeloop.tool.files.edit_finisher import Diagnoser, EditFinisher, FileChange, FormatFiles, MayRead
 from codeloop.tool.services import ToolServices
 from codeloop.workspace.format.formatters import FormattedFile, Formatters
+from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
 from codeloop.workspace.workspace import Workspace
 
 
@@ -27,13 +28,13 @@ def make_formatters(settings: ProjectSettings, workspace: Workspace) -> Formatte
 def _make_format_files(formatters: Formatters, workspace: Workspace) -> FormatFiles:
     """Return a function that formats edited files; their runner is imported for the first file that has one."""
 
-    async def format_edited_files(files: Sequence[Path]) -> dict[Path, FormattedFile]:
+    async def format_edited_files(files: Sequence[Path], rules: DenyRules | None) -> dict[Path, FormattedFile]:
         formatters_by_file = {file: found for file in files if (found := formatters.find_formatters(file))}
         if not formatters_by_file:
             return {}
         from codeloop.workspace.format.run_formatters import format_files
 
-        return await format_files(workspace, formatters_by_file, FORMAT_TIME.seconds)
+        return await format_files(workspace, formatters_by_file, FORMAT_TIME.seconds, rules)
 
     return format_edited_files
 

@@ -11,12 +11,12 @@ from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.server_pool import ServerPool
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
 from codeloop.schema.live_events import FileWatched, LiveEvent, LspDiagnosed, LspFile, LspUpdated, Toast, ToastShown
+from codeloop.schema.wire import replace
 from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.program_log import ProgramLog
-from codeloop.workspace.process.running_program import ProgramOptions, RunningProgram, start_program
-from codeloop.workspace.process.sandboxed_program import make_project_profile
+from codeloop.workspace.process.program_sandboxes import choose_program_sandbox
+from codeloop.workspace.process.running_program import RunningProgram, start_program
 from codeloop.workspace.sandbox.launched_process import Launch
-from codeloop.workspace.sandbox.program_profile import widen_profile
 from codeloop.workspace.watch.project_watch import ProjectWatch
 from codeloop.workspace.workspace import Workspace
 
@@ -102,12 +102,11 @@ async def start_server(
     # Of an untrusted project no program must run, so its folders are taken out of PATH.
     excluded_folders = () if settings.trusted else (workspace.root, workspace.directory)
     environment = make_tool_environment(workspace.environment, chosen_server.row.environment, excluded_folders)
-    launch = Launch(chosen_server.command, root, environment, {})
+    launch = Launch(chosen_server.command, root, environment, {}, frozenset(chosen_server.row.environment))
     # A sandbox hides codeloop's own folders, and so the servers that were installed there.
     installed = find_install_folder(settings)
     readable_folders = (installed,) if Path(chosen_server.command[0]).is_relative_to(installed) else ()
-    sandbox, profile = chosen_server.row.sandbox, None
-    if not isinstance(sandbox, bool):
-        profile = widen_profile(make_project_profile(workspace, chosen_server.row.name), sandbox, workspace.root)
-    options = ProgramOptions(readable_folders, is_confined=sandbox is True, profile=profile)
-    return await start_program(workspace, launch, on_stderr, options)
+    confinement = choose_program_sandbox(workspace, chosen_server.row.name, chosen_server.row.sandbox)
+    if confinement is not None:
+        confinement = replace(confinement, readable=readable_folders)
+    return await start_program(workspace, launch, on_stderr, confinement)

@@ -14,7 +14,6 @@ from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.schema.bounds.language_tools import LSP_TRIAL
 from codeloop.workspace.process.running_program import RunningProgram
-from codeloop.workspace.process.sandboxed_program import enter_sandbox
 from codeloop.workspace.workspace import Workspace
 
 # Language servers use much memory and processor time while they start.
@@ -53,7 +52,7 @@ async def check_servers(settings: ProjectSettings, servers: Sequence[ServerChoic
         return StartCheck(problem, chosen_server.row.sandbox is not False and is_sandboxed)
 
     try:
-        is_sandboxed = await enter_sandbox(workspace) is not None
+        is_sandboxed = await workspace.program_sandboxes.enter_command_sandbox() is not None
         return dict(zip((each.row.name for each in servers), await asyncio.gather(*map(check, servers)), strict=True))
     finally:
         await workspace.close()

@@ -18,7 +18,6 @@ from codeloop.extend.mcp.transport.launch_spec import ServerProject
 from codeloop.extend.mcp.transport.transports import ServerDependencies
 from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
-from codeloop.workspace.sandbox.policy import PolicyInput
 
 if TYPE_CHECKING:
     import httpx2
@@ -31,12 +30,9 @@ class McpServers:
         self.table = table
         project, workspace = table.project, table.project.workspace
         self.sign_ins = get_sign_ins(project.paths)
-        policy_input = PolicyInput(
-            workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own_folders
-        )
-        self.program_sandboxes = ProgramSandboxes(policy_input, workspace.sandbox, project.warn, "MCP servers")
+        self.program_sandboxes = ProgramSandboxes(workspace, project.warn, "MCP servers")
         self._sign_ins_by_server: dict[str, BackgroundSignIn] = {}
-        folders = ServerProject(workspace.directory, workspace.root, project.is_trusted)
+        folders = ServerProject(workspace.directory, workspace.root, project.is_trusted, workspace.sandbox)
         self._dependencies = ServerDependencies(
             project=folders,
             environment=workspace.environment,

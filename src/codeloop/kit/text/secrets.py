@@ -120,6 +120,12 @@ def _compile_patterns() -> _SecretPatterns:
     )
 
 
+def has_key_or_password(text: str) -> bool:
+    """Return whether a text has a key of a known form, or a URL or header with a password."""
+    patterns = _compile_patterns()
+    return any(pattern.search(text) for pattern in (patterns.key, patterns.surrounded, patterns.after_prefix))
+
+
 class SecretHider:
     """Hides secrets in texts, and counts them. `values`: secrets that are known themselves, such as stored keys."""
 

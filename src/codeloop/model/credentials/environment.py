@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
+from codeloop.kit.wildcard import matches
 from codeloop.model.catalog.catalog import Catalog
 
 MIN_KEY_CHARS = 12
@@ -50,18 +51,22 @@ def find_environment_key(names: Iterable[str], environment: Mapping[str, str]) -
     return None
 
 
-def remove_keys(environment: Mapping[str, str], catalog: Catalog, keys: Iterable[str] = ()) -> dict[str, str]:
-    """Return the environment without provider keys.
+def remove_keys(
+    environment: Mapping[str, str], catalog: Catalog, keys: Iterable[str] = (), shown: Iterable[str] = ()
+) -> dict[str, str]:
+    """Return the environment without provider keys, except those let through (`shown`: names, `*` for any text).
 
     Left out: every variable that a provider of the catalog names, our server's password, and every other one whose
     value holds the key of such a variable, or one of `keys` (from the credentials file or the configuration).
     """
     # A model runs commands in this environment: a key must not be found there, under whatever name.
+    shown_patterns = tuple(shown)
     names = catalog.environment_names | SERVER_PASSWORD_VARIABLES
     provider_keys = {environment[name].strip() for name in names & environment.keys() if is_key_variable(name)}
     secrets = [value for value in provider_keys | set(keys) if len(value) >= MIN_KEY_CHARS]
     return {
         name: value
         for name, value in environment.items()
-        if name not in names and not any(secret in value for secret in secrets)
+        if (name not in SERVER_PASSWORD_VARIABLES and any(matches(name, each) for each in shown_patterns))
+        or (name not in names and not any(secret in value for secret in secrets))
     }

@@ -8,8 +8,9 @@ import re
 
 from codeloop.kit.guarded_paths import is_secret
 from codeloop.tool.files.edit_finisher import FileChange
-from codeloop.tool.files.file_access import format_path, make_permission_name
+from codeloop.tool.files.file_access import format_path
 from codeloop.tool.tool import ToolContext, ToolFailure
+from codeloop.workspace.files.permission_name import make_permission_name
 from codeloop.workspace.files.safe_open import LoadedFile
 from codeloop.workspace.workspace import ResolvedPath
 

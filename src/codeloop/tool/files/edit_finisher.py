@@ -17,6 +17,7 @@ from codeloop.workspace.edit.syntax import find_syntax_problem
 from codeloop.workspace.files.encoding import decode_text
 from codeloop.workspace.files.safe_open import FileStamp, LoadedFile
 from codeloop.workspace.format.formatters import FormattedFile
+from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
 from codeloop.workspace.workspace import ResolvedPath
 
 _MAX_NAME_CHARS = 100
@@ -41,8 +42,11 @@ class FileChange(Struct, frozen=True):
 class FormatFiles(Protocol):
     """Formats files that were just written; see `workspace.format`."""
 
-    async def __call__(self, files: Sequence[Path]) -> dict[Path, FormattedFile]:
-        """Format the files (resolved paths) that have a formatter; return the result of each. Bounded in time."""
+    async def __call__(self, files: Sequence[Path], rules: DenyRules | None, /) -> dict[Path, FormattedFile]:
+        """Format the files (resolved paths) that have a formatter; return the result of each. Bounded in time.
+
+        `rules`: those that bind the formatters.
+        """
         ...
 
 
@@ -88,9 +92,11 @@ class EditFinisher:
         if self._diagnoser is not None:
             await self._diagnoser.record_errors(changes)
 
-    async def finish(self, session_id: str, changes: Sequence[FileChange], may_read: MayRead) -> FinishedChanges:
-        """Format and check the written files. The caller holds the locks of the files."""
-        result = await self._format_changes(changes)
+    async def finish(
+        self, session_id: str, changes: Sequence[FileChange], may_read: MayRead, rules: DenyRules | None = None
+    ) -> FinishedChanges:
+        """Format and check the written files. The caller holds the locks of the files. `rules`: the session's."""
+        result = await self._format_changes(changes, rules)
         if self._diagnoser is not None:
             text, diagnostics = await self._diagnoser.find_new_errors(session_id, result.changes, may_read)
             lines = "\n".join(each for each in (result.text, text) if each)
@@ -125,9 +131,9 @@ class EditFinisher:
                 lines.append(f"This broke the syntax of {name}: {where}")
         return lines
 
-    async def _format_changes(self, changes: Sequence[FileChange]) -> FinishedChanges:
+    async def _format_changes(self, changes: Sequence[FileChange], rules: DenyRules | None) -> FinishedChanges:
         paths = [change.target.real for change in changes if change.after is not None]
-        formatted_files = await self._format_files(paths) if self._format_files is not None and paths else {}
+        formatted_files = await self._format_files(paths, rules) if self._format_files is not None and paths else {}
         if not formatted_files:
             return skip_formatting(changes)
         pairs = await asyncio.to_thread(

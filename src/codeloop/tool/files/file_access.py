@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 from stat import S_ISDIR
 
-from codeloop.kit.guarded_paths import fold_path, is_protected, is_secret, needs_confirmation
+from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.kit.wildcard import make_exact_wildcards
 from codeloop.schema.errors import CodeloopError
@@ -19,6 +19,7 @@ from codeloop.schema.permission import Need, Writes
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.encoding import NotText
+from codeloop.workspace.files.permission_name import make_permission_name
 from codeloop.workspace.files.safe_open import FileRefused
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
@@ -167,13 +168,6 @@ def make_outside_needs(targets: Iterable[ResolvedPath], metadata: JSON) -> list[
     patterns = tuple(f"{folder.rstrip('/')}/*" for folder in folders)
     always = patterns if make_exact_wildcards(folders) else ()
     return [Need(permission="external_directory", patterns=patterns, always=always, metadata={**metadata, **shown})]
-
-
-def make_permission_name(workspace: Workspace, real: Path) -> str:
-    """Return the name of a resolved path that permission rules match: relative to the work tree; "." is its top."""
-    # Guarded files are compared as on a disk that ignores case, where `.ENV` is the file `.env`.
-    name = workspace.format_for_user(real) or "."
-    return fold_path(name) if is_protected(name) or is_secret(name) else name
 
 
 def is_free_to_read(ctx: ToolContext, real: Path) -> bool:

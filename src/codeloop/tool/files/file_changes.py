@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 
+from codeloop.kit.guarded_paths import is_protected
 from codeloop.kit.text.diff import Diff, make_unified_diff, trim_indent
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.schema.wire import JSON, replace
@@ -149,6 +150,8 @@ async def commit_changes(ctx: ToolContext, changes: Sequence[FileChange]) -> Fin
     finisher = ctx.services.edit_finisher
     if finisher is not None:
         await finisher.prepare(changes)
+    written = (each.target.real for each in changes)
+    ctx.workspace.read_log.expected_files.update(real for real in written if is_protected(str(real)))
     replacements = [Replacement(each.target.real, each.before, each.after, each.mode) for each in changes]
     stamps = replace_files(replacements, ctx.workspace.write_records_folder)
     for change, stamp in zip(changes, stamps, strict=True):
@@ -160,7 +163,7 @@ async def commit_changes(ctx: ToolContext, changes: Sequence[FileChange]) -> Fin
             ctx.workspace.read_log.record_read(ctx.session_id, change.target.real, stamp)
     if finisher is None:
         return skip_formatting(changes)
-    result = await finisher.finish(ctx.session_id, changes, lambda real: is_free_to_read(ctx, real))
+    result = await finisher.finish(ctx.session_id, changes, lambda real: is_free_to_read(ctx, real), ctx.session)
     for real, stamp in result.stamps.items():
         ctx.workspace.read_log.record_read(ctx.session_id, real, stamp)
     return result

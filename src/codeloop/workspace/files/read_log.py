@@ -41,6 +41,8 @@ class ReadLog:
         # Files with changes that the session has not read, though it edited the file since.
         self._unseen: set[tuple[str, Path]] = set()
         self._refused_changes: set[tuple[str, Path]] = set()
+        self.expected_files: set[Path] = set()
+        """Files that codeloop writes, or the user put back, where sandboxed programs may create none."""
         # By the id of the message and the file.
         self._loaded_instructions: set[tuple[str, Path]] = set()
         # A lock is dropped when nobody holds a reference to it.

@@ -40,7 +40,7 @@ class Formatter(Struct, frozen=True):
     `is_filter`: it reads its stdin and writes its stdout; else it changes the file in place. `success_codes`: its exit
     codes on success. `obstacle`: a clause on why it can't be run, such as that its program was not found; "": it can.
     `sandbox`: True for that of the model's commands, False for none, or what a sandbox of its own allows besides the
-    default.
+    default. `named_variables`: as in Launch.
     """
 
     name: str
@@ -51,6 +51,7 @@ class Formatter(Struct, frozen=True):
     success_codes: tuple[int, ...] = (0,)
     obstacle: str = ""
     sandbox: bool | ProgramSandboxConfig = True
+    named_variables: frozenset[str] = frozenset()
 
 
 class FormattedFile(Struct, frozen=True):
@@ -174,6 +175,7 @@ class Formatters:
             success_codes=success_codes,
             obstacle=obstacle,
             sandbox=config.sandbox,
+            named_variables=frozenset(config.environment),
         )
 
     def _find_edition(self, start: Path) -> str:

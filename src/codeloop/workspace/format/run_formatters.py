@@ -14,9 +14,10 @@ from codeloop.workspace.files.atomic_write import FileChanged, Replacement, repl
 from codeloop.workspace.files.encoding import NotText, decode_text
 from codeloop.workspace.files.safe_open import FileRefused, FileStamp, LoadedFile, open_file, read_file
 from codeloop.workspace.format.formatters import FormattedFile, Formatter
-from codeloop.workspace.process.sandboxed_program import make_project_profile, run_sandboxed
+from codeloop.workspace.process.program_sandboxes import choose_program_sandbox
+from codeloop.workspace.process.running_program import run_sandboxed
 from codeloop.workspace.sandbox.launched_process import Launch
-from codeloop.workspace.sandbox.program_profile import widen_profile
+from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
 from codeloop.workspace.workspace import Workspace
 
 # Formatters that run at the same time.
@@ -32,9 +33,12 @@ class _FormatterFailed(Exception):
 
 
 async def format_files(
-    workspace: Workspace, formatters: Mapping[Path, Sequence[Formatter]], seconds: float
+    workspace: Workspace,
+    formatters: Mapping[Path, Sequence[Formatter]],
+    seconds: float,
+    rules: DenyRules | None = None,
 ) -> dict[Path, FormattedFile]:
-    """Run formatters on files that were just written, within `seconds` in all.
+    """Run formatters on files that were just written, within `seconds` in all. `rules`: those that bind the formatters.
 
     The caller holds the files' locks. A file that somebody else changes meanwhile is left alone.
     """
@@ -43,20 +47,25 @@ async def format_files(
 
     async def format_file(real: Path) -> FormattedFile:
         async with slots:
-            return await _format(workspace, formatters[real], real, read_file(real), deadline)
+            return await _format(workspace, formatters[real], read_file(real), real, deadline, rules)
 
     return dict(zip(formatters, await asyncio.gather(*map(format_file, formatters)), strict=True))
 
 
 async def _format(
-    workspace: Workspace, formatters: Sequence[Formatter], real: Path, loaded: LoadedFile, deadline: float
+    workspace: Workspace,
+    formatters: Sequence[Formatter],
+    loaded: LoadedFile,
+    real: Path,
+    deadline: float,
+    rules: DenyRules | None,
 ) -> FormattedFile:
     result = FormattedFile(loaded)
     if len(loaded.data) > FORMAT_FILE.value:
         return result
     for formatter in formatters:
         try:
-            formatted = await _run_formatter(workspace, formatter, real, result.file, deadline)
+            formatted = await _run_formatter(workspace, formatter, result.file, real, deadline, rules)
         except _FormatterFailed as error:
             result = replace(result, problems=(*result.problems, f"{formatter.name} {error}"))
         else:
@@ -66,23 +75,24 @@ async def _format(
 
 
 async def _run_formatter(
-    workspace: Workspace, formatter: Formatter, real: Path, before: LoadedFile, deadline: float
+    workspace: Workspace,
+    formatter: Formatter,
+    before: LoadedFile,
+    real: Path,
+    deadline: float,
+    rules: DenyRules | None,
 ) -> LoadedFile:
     """Run one formatter, and return the file as it is then. Raises _FormatterFailed; what it did is undone then."""
     if formatter.obstacle:
         raise _FormatterFailed(f"did not run: {formatter.obstacle}")
-    launch = Launch(formatter.command, formatter.folder, formatter.environment, descriptors={})
+    launch = Launch(formatter.command, formatter.folder, formatter.environment, {}, formatter.named_variables)
     stdin = before.data if formatter.is_filter else b""
     output, is_complete = b"", False
     try:
         async with asyncio.timeout_at(deadline):
             # Whoever sets `sandbox` to False answers for the program: it then runs without one.
-            sandbox, profile = formatter.sandbox, None
-            if not isinstance(sandbox, bool):
-                profile = widen_profile(make_project_profile(workspace, formatter.name), sandbox, workspace.root)
-            result = await run_sandboxed(
-                workspace, launch, stdin, FILE_EDIT.value, shares_command_sandbox=sandbox is True, profile=profile
-            )
+            confinement = choose_program_sandbox(workspace, formatter.name, formatter.sandbox, rules)
+            result = await run_sandboxed(workspace, launch, stdin, FILE_EDIT.value, confinement)
         if result.code not in formatter.success_codes:
             raise _FormatterFailed(
                 f"failed: {_find_reason(result.stderr or result.output.decode('utf-8', 'replace'), result.code)}"

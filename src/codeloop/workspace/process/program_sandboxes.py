@@ -1,38 +1,153 @@
-"""Starts helper programs, each in its own sandbox, so that none shares a network or `/tmp` with another.
+"""Makes the sandbox of all that runs in one: commands, formatters, language servers, MCP servers, hooks, extensions.
 
-MCP servers and extensions are started here, and hooks, formatters and language servers with a sandbox of their own;
-docs/decisions/0023 says why.
+`make_policy` gives that of commands, `ProgramSandboxes.start` starts any other program: in the sandbox of commands, or
+in one of its own, so that none shares a network or `/tmp` with another (docs/decisions/0023 says why). Whatever its
+sandbox, it may not read or change what rules deny, and what may not appear in the project is moved away at once.
 """
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
+from typing import NamedTuple, Protocol
+
+from msgspec import Struct
 
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
-from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
-from codeloop.workspace.sandbox.policy import PolicyInput
+from codeloop.workspace.files.permission_name import NamedTree
+from codeloop.workspace.files.read_log import ReadLog
+from codeloop.workspace.git.planted.quarantine import locate_quarantine
+from codeloop.workspace.process.sandboxed_program import SandboxedProcess
+from codeloop.workspace.process.shells import Shells
+from codeloop.workspace.sandbox.git_folders import GitFolders
+from codeloop.workspace.sandbox.launched_process import Launch
+from codeloop.workspace.sandbox.paths.denied_paths import (
+    NO_RULES,
+    DenyRules,
+    add_denied_paths,
+    has_denials,
+    list_unwritable_files,
+)
+from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
-from codeloop.workspace.sandbox.program_profile import ProfilePolicyMaker, ProgramProfile
-from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxUnavailable
+from codeloop.workspace.sandbox.program_profile import ProfilePolicyMaker, ProgramProfile, widen_profile
+from codeloop.workspace.sandbox.protected_files import SandboxWatch
+from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes, SandboxUnavailable
+from codeloop.workspace.sandbox.shortcomings import describe_for_model, describe_for_user
 
-_SESSION_ID = "program"
+_CLIENT = "program"
+"""The name of a program in a sandbox of its own at its network proxy."""
 _REFUSAL_WARNING = (
     "No sandbox can be had on this machine, so {} run without one: as you. `codeloop debug sandbox` says why."
 )
 
 
+class WorkTree(NamedTree, Protocol):
+    """The parts of a Workspace from which the sandboxes of its programs are made."""
+
+    directory: Path
+    scratch: Path
+    environment: dict[str, str]
+    sandbox: SandboxConfig
+    own_folders: tuple[Path, ...]
+    read_log: ReadLog
+    rules: DenyRules | None
+    sandbox_note: str | None
+
+    @property
+    def shells(self) -> Shells:
+        """The shells of the model's commands, with the sandbox of these."""
+        ...
+
+
+class ProgramSandbox(Struct, frozen=True):
+    """The sandbox of one program.
+
+    - `profile`: of a sandbox of its own; None: it runs in the sandbox of the agent's commands
+    - `readable`: there, folders of ours that it may read; `client`: its name at the proxy there, "": it has no network
+    - `rules`: those that bind it; None: the project's
+    """
+
+    profile: ProgramProfile | None = None
+    readable: tuple[Path, ...] = ()
+    client: str = ""
+    rules: DenyRules | None = None
+
+
+def make_policy_input(workspace: WorkTree) -> PolicyInput:
+    """Return the input for a work tree's sandbox policies."""
+    return PolicyInput(
+        workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own_folders
+    )
+
+
+def make_policy(
+    workspace: WorkTree, grants: SandboxGrants = NO_GRANTS, rules: DenyRules | None = None
+) -> SandboxPolicy:
+    """Return the sandbox policy of a work tree's commands. Reads the disk. `rules`: as in ProgramSandbox."""
+    limits = add_denied_paths(workspace, rules or workspace.rules or NO_RULES, grants)
+    return workspace.shells.make_policy(make_policy_input(workspace), workspace.sandbox, limits)
+
+
+def make_watch(workspace: WorkTree, rules: DenyRules | None = None) -> SandboxWatch:
+    """Return what is looked for after a program in the sandbox: see SandboxWatch. `rules`: as in ProgramSandbox."""
+    binding = rules or workspace.rules or NO_RULES
+    find_denied = (lambda: list_unwritable_files(workspace, binding)) if has_denials(binding) else tuple
+    return SandboxWatch(workspace.read_log.expected_files, find_denied)
+
+
+async def examine_sandbox(workspace: WorkTree) -> str:
+    """Make the sandbox of a work tree's commands before the first prompt, and note for the model what it can't do.
+
+    Returns a notice for the user, who gets it only once; "": it is a full one.
+    """
+    config, shells = workspace.sandbox, workspace.shells
+    try:
+        sandbox = await shells.sandboxes.enter(make_policy(workspace))
+    except SandboxUnavailable:
+        sandbox = None
+    except OSError:
+        # Something is wrong with this policy alone, which the first command will tell.
+        workspace.sandbox_note = ""
+        return ""
+    workspace.sandbox_note = describe_for_model(sandbox, config)
+    notice = describe_for_user(sandbox, config)
+    if notice in shells.warned:
+        return ""
+    shells.warned.add(notice)
+    return notice
+
+
+def choose_program_sandbox(
+    workspace: WorkTree, name: str, entry: bool | ProgramSandboxConfig, rules: DenyRules | None = None
+) -> ProgramSandbox | None:
+    """Return the sandbox of a program that may write to the project: that of commands, or one of its own; None: none.
+
+    `entry`: what the configuration says of the program's sandbox; `rules`: as in ProgramSandbox.
+    """
+    if isinstance(entry, bool):
+        return ProgramSandbox(rules=rules) if entry else None
+    profile = ProgramProfile(workspace.scratch.with_name("programs") / name, writable=(workspace.root,))
+    return ProgramSandbox(widen_profile(profile, entry, workspace.root), rules=rules)
+
+
+class _Network(NamedTuple):
+    """A program's environment, with what leads to its network; `list_refused`: as of SandboxedProcess."""
+
+    environment: Mapping[str, str]
+    list_refused: Callable[[], list[str]]
+
+
 class ProgramSandboxes:
-    """The sandboxes of a work tree's programs. `refusal_reason`: why this machine has no sandbox, once that is known.
+    """Starts a work tree's programs in their sandboxes. `refusal_reason`: why none can be had here, once that is known.
 
     `warn` is called with a text for the user when one of the `programs` first runs without one for that reason.
     """
 
-    def __init__(
-        self, policy_input: PolicyInput, config: SandboxConfig, warn: Callable[[str], None], programs: str
-    ) -> None:
+    def __init__(self, workspace: WorkTree, warn: Callable[[str], None], programs: str) -> None:
         self.refusal_reason = ""
-        self._input = policy_input
-        self._config = config
+        self._workspace = workspace
         self._warn = warn
         self._programs = programs
         self._has_warned = False
@@ -42,58 +157,135 @@ class ProgramSandboxes:
 
     def is_sandboxed(self, entry: bool | ProgramSandboxConfig) -> bool:
         """Return whether a program with this configuration entry runs in a sandbox (or not at all), as far as known."""
-        is_on = self._config.mode == "required" or (self._config.mode == "auto" and not self.refusal_reason)
-        return entry is not False and is_on
+        mode = self._workspace.sandbox.mode
+        return entry is not False and (mode == "required" or (mode == "auto" and not self.refusal_reason))
 
     async def probe(self) -> None:
         """Find out whether a sandbox works by making one, unless that is known."""
-        if self._sandboxes_by_folder or self.refusal_reason or self._config.mode == "off":
+        if self._sandboxes_by_folder or self.refusal_reason or self._workspace.sandbox.mode == "off":
             return
         sandboxes = Sandboxes(self._launcher)
         try:
-            await sandboxes.enter(self._find_policy_maker(ProgramProfile(self._input.scratch)).make_policy())
+            await sandboxes.enter(self._find_policy_maker(ProgramProfile(self._workspace.scratch)).make_policy())
         except SandboxUnavailable as error:
             self.refusal_reason = str(error)
         finally:
             await sandboxes.close()
 
-    async def start(self, launch: Launch, profile: ProgramProfile | None) -> LaunchedProcess:
-        """Start a program in a sandbox; without one if `profile` is None, sandboxes are off, or none can be had.
+    async def enter_command_sandbox(
+        self, grants: SandboxGrants = NO_GRANTS, rules: DenyRules | None = None
+    ) -> Sandbox | None:
+        """Return the sandbox of the work tree's commands, with `grants`; None if it is off or unavailable.
 
-        Raises OSError when it can't be started, and its subclass SandboxUnavailable when a sandbox is required.
+        The user is warned once of a program that runs without one. Raises SandboxUnavailable if the configuration
+        requires a sandbox and none works.
+        """
+        workspace = self._workspace
+        if workspace.sandbox.mode == "off":
+            return None
+        await workspace.shells.scan_work_tree(make_policy_input(workspace), workspace.sandbox)
+        try:
+            return await workspace.shells.sandboxes.enter(make_policy(workspace, grants, rules))
+        except SandboxUnavailable as error:
+            self._check_optional(error)
+            self._warn_once()
+            return None
+
+    async def start(
+        self, launch: Launch, confinement: ProgramSandbox | None, *, is_server: bool = False
+    ) -> SandboxedProcess:
+        """Start a program in a sandbox; without one if `confinement` is None, sandboxes are off, or none can be had.
+
+        `is_server`: it answers requests, maybe as long as the session lasts, and is checked while it runs. Raises
+        OSError when it can't be started, and its subclass SandboxUnavailable when a sandbox is required.
         """
         protect_own_memory(launch.environment)
-        if profile is not None and self.is_sandboxed(entry=True):
+        if confinement is not None and confinement.profile is None:
+            return await self._start_with_commands(launch, confinement, is_server=is_server)
+        if confinement is not None and self.is_sandboxed(entry=True):
             try:
-                return await self._start_sandboxed(launch, profile)
+                return await self._start_in_own_sandbox(launch, confinement, is_server=is_server)
             except SandboxUnavailable as error:
-                self.check_optional(error)
+                self._check_optional(error)
                 self.refusal_reason = str(error)
-        if profile is not None and self.refusal_reason:
-            self.warn_once()
-        return await self._launcher.start(launch)
+        if confinement is not None and self.refusal_reason:
+            self._warn_once()
+        return SandboxedProcess(await self._launcher.start(launch))
 
-    def check_optional(self, error: SandboxUnavailable) -> None:
+    async def _start_with_commands(
+        self, launch: Launch, confinement: ProgramSandbox, *, is_server: bool
+    ) -> SandboxedProcess:
+        """Start a program in the sandbox of commands. It is ended when the work tree is closed."""
+        shells = self._workspace.shells
+        readable = tuple(Path(os.path.realpath(folder)) for folder in confinement.readable)
+        grants = SandboxGrants(readable=readable) if readable else NO_GRANTS
+        sandbox = await self.enter_command_sandbox(grants, confinement.rules)
+        if sandbox is None:
+            return SandboxedProcess(await shells.launcher.start(launch))
+        network = await _connect(shells.sandboxes, sandbox, launch, confinement.client)
+        return await self._start_in(sandbox, shells.sandboxes.git, network, launch, confinement, is_server=is_server)
+
+    async def _start_in_own_sandbox(
+        self, launch: Launch, confinement: ProgramSandbox, *, is_server: bool
+    ) -> SandboxedProcess:
+        workspace, profile = self._workspace, confinement.profile
+        if profile is None:
+            raise ValueError("the program has no sandbox of its own")
+        sandboxes = self._sandboxes_by_folder.setdefault(profile.data_folder, Sandboxes(self._launcher))
+        limits = add_denied_paths(workspace, confinement.rules or workspace.rules or NO_RULES)
+        policy = self._find_policy_maker(profile).make_policy(limits)
+        if Path(os.path.realpath(workspace.root)) in policy.writable:
+            await workspace.shells.scan_work_tree(make_policy_input(workspace), workspace.sandbox)
+        async with sandboxes.hold_sandbox(policy) as sandbox:
+            network = await _connect(sandboxes, sandbox, launch, _CLIENT)
+            return await self._start_in(sandbox, sandboxes.git, network, launch, confinement, is_server=is_server)
+
+    async def _start_in(
+        self,
+        sandbox: Sandbox,
+        git: GitFolders,
+        network: _Network,
+        launch: Launch,
+        confinement: ProgramSandbox,
+        *,
+        is_server: bool,
+    ) -> SandboxedProcess:
+        """Start a program in a sandbox and its network, and check what the mounts of the sandbox can't keep."""
+        workspace = self._workspace
+        protected = await workspace.shells.protect(
+            sandbox,
+            git,
+            locate_quarantine(workspace.scratch),
+            make_watch(workspace, confinement.rules),
+            is_lasting=is_server,
+        )
+        with ExitStack() as on_failure:
+            on_failure.callback(protected.restore)
+            process = await sandbox.starter.start(replace(launch, environment=network.environment))
+            on_failure.pop_all()
+        expected = workspace.read_log.expected_files
+        started = SandboxedProcess(process, protected, expected, self._warn, network.list_refused)
+        if is_server:
+            started.watch()
+        return started
+
+    def _check_optional(self, error: SandboxUnavailable) -> None:
         """Raise SandboxUnavailable, which says so, if the configuration requires the sandbox that can't be had."""
-        if self._config.mode == "required":
+        if self._workspace.sandbox.mode == "required":
             raise SandboxUnavailable(f"{error} The configuration requires one (sandbox).") from error
 
-    def warn_once(self) -> None:
+    def _warn_once(self) -> None:
         """Warn the user, the first time, that programs run without a sandbox since none can be had."""
         if not self._has_warned:
             self._has_warned = True
             self._warn(_REFUSAL_WARNING.format(self._programs))
 
-    async def _start_sandboxed(self, launch: Launch, profile: ProgramProfile) -> LaunchedProcess:
-        sandboxes = self._sandboxes_by_folder.setdefault(profile.data_folder, Sandboxes(self._launcher))
-        async with sandboxes.hold_sandbox(self._find_policy_maker(profile).make_policy()) as sandbox:
-            environment = await sandboxes.make_environment(sandbox, _SESSION_ID, launch.environment)
-            return await sandbox.starter.start(replace(launch, environment=environment))
-
     def _find_policy_maker(self, profile: ProgramProfile) -> ProfilePolicyMaker:
         policy_maker = self._policy_makers.get(profile)
         if policy_maker is None:
-            policy_maker = self._policy_makers[profile] = ProfilePolicyMaker(profile, self._input, self._config)
+            policy_input = make_policy_input(self._workspace)
+            policy_maker = ProfilePolicyMaker(profile, policy_input, self._workspace.sandbox)
+            self._policy_makers[profile] = policy_maker
         return policy_maker
 
     @property
@@ -106,3 +298,22 @@ class ProgramSandboxes:
         for sandboxes in self._sandboxes_by_folder.values():
             await sandboxes.close()
         await self._launcher.close()
+
+
+async def _connect(sandboxes: Sandboxes, sandbox: Sandbox, launch: Launch, client: str) -> _Network:
+    """Return the network of a program in a sandbox. `client`: its name at the proxy; "": it has no network."""
+    if not client:
+        environment = sandboxes.make_offline_environment(sandbox, launch.environment, launch.named_variables)
+        return _Network(environment, list)
+    environment = await sandboxes.make_environment(sandbox, client, launch.environment, launch.named_variables)
+    proxy = sandboxes.find_proxy(sandbox)
+    seen = proxy.refused_count if proxy is not None else 0
+
+    def list_refused() -> list[str]:
+        nonlocal seen
+        if proxy is None:
+            return []
+        before, seen = seen, proxy.refused_count
+        return proxy.list_refused(client, before)
+
+    return _Network(environment, list_refused)

@@ -13,6 +13,7 @@ from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE
 from codeloop.workspace.files.saved_outputs import save_output
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.output.output_buffer import OutputBuffer
+from codeloop.workspace.process.sandboxed_program import NameWatch
 from codeloop.workspace.process.shell_state import ShellState, parse_exports
 from codeloop.workspace.process.uncancelled import finish_uncancelled
 from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
@@ -104,6 +105,12 @@ class RunningCommand:
         for pipe in self._pipes:
             pipe.listen()
 
+    def watch_names(self) -> None:
+        """Move what may not appear away at once, instead of at its end. For commands in the background."""
+        if self._protected is not None and (folders := self._protected.watched_folders):
+            watch = NameWatch(folders, self._protected.move_new_paths)
+            self._running.exited.add_done_callback(lambda _: watch.close())
+
     async def finish(self) -> tuple[int, int]:
         """Wait for the shell's exit. Return its code (negative: the signal) and the number of processes left running.
 
@@ -159,6 +166,10 @@ class RunningCommand:
         """Return the warnings about moved files since the last call."""
         warnings, self._warnings = self._warnings, []
         return tuple(warnings)
+
+    def add_warning(self, warning: str) -> None:
+        """Add a warning for the user and the model, which `take_warnings` returns."""
+        self._warnings.append(warning)
 
     def take_notes(self, output: str, code: int | None) -> tuple[str, ...]:
         """Return notes on refusals of the sandbox, on files restored since the last call, and on an exceeded limit.

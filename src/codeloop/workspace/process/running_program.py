@@ -1,11 +1,13 @@
-"""Long-running programs to talk to, over stdin and stdout (language servers) or a descriptor (extension hosts)."""
+"""Programs to talk to, over stdin and stdout (language servers) or a descriptor (hosts), and programs that end."""
 
 import asyncio
 import os
 import socket
 import subprocess
+import tempfile
 from collections.abc import Callable
 from contextlib import ExitStack, suppress
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -13,11 +15,10 @@ from msgspec import Struct
 from codeloop.schema.limits import MCP_STOP, SHELL_TERM_TIME
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.child_process import Pipe
-from codeloop.workspace.process.sandboxed_program import enter_sandbox, start_sandboxed
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox
+from codeloop.workspace.process.sandboxed_program import SandboxedProcess
 from codeloop.workspace.process.uncancelled import finish_uncancelled
-from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
-from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
-from codeloop.workspace.sandbox.program_profile import ProgramProfile
+from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.workspace import Workspace
 
 _MARK_VARIABLE = "CODELOOP_SERVER"
@@ -31,7 +32,7 @@ _PS_SECONDS = 5
 class RunningProgram:
     """A running program. Its stderr goes to the `errors` function of `start_program`."""
 
-    def __init__(self, process: LaunchedProcess, output: socket.socket, mark: str, errors: Pipe) -> None:
+    def __init__(self, process: SandboxedProcess, output: socket.socket, mark: str, errors: Pipe) -> None:
         self._process = process
         self._output = output
         self._mark = mark
@@ -50,6 +51,7 @@ class RunningProgram:
         # An error is the program's end as well.
         with suppress(OSError):
             chunk = await self._streams[0].read(_CHUNK_BYTES) if self._streams is not None else b""
+        self._process.notice_answer()
         if not chunk:
             with suppress(TimeoutError):
                 async with asyncio.timeout(MCP_STOP.seconds):
@@ -97,42 +99,25 @@ class RunningProgram:
             self._errors.close()
 
 
-class ProgramOptions(Struct, frozen=True):
-    """Options of `start_program`. `readable`: folders of ours that it may read in a sandbox.
-
-    - `channel_variable`: tells the program which descriptor to talk over, while stdout and stderr go to `errors`; "":
-      it talks over stdin and stdout
-    - `is_confined`: it runs in the sandbox of commands, if there is one
-    - `network_session`: the session whose network it uses there; "": it has no network
-    - `profile`: the permissions of a program that is not confined so, in its own sandbox; None: it runs without one
-    """
-
-    readable: tuple[Path, ...] = ()
-    channel_variable: str = ""
-    is_confined: bool = True
-    network_session: str = ""
-    profile: ProgramProfile | None = None
-
-
-_DEFAULT_OPTIONS = ProgramOptions()
 _CHANNEL_FD = 3
+_MAX_ERROR_BYTES = 8_192
 
 
 async def start_program(
-    workspace: Workspace, launch: Launch, errors: Callable[[bytes], None], options: ProgramOptions = _DEFAULT_OPTIONS
+    workspace: Workspace,
+    launch: Launch,
+    errors: Callable[[bytes], None],
+    confinement: ProgramSandbox | None,
+    *,
+    channel_variable: str = "",
 ) -> RunningProgram:
-    """Start a program to talk to. `errors` receives its other output. Raises OSError."""
+    """Start a program to talk to. `errors` receives its other output. Raises OSError.
+
+    `confinement`: its sandbox; None: it has none. `channel_variable`: tells the program which descriptor to talk over,
+    while stdout and stderr go to `errors`; "": it talks over stdin and stdout.
+    """
     mark = os.urandom(8).hex()
     environment = {**launch.environment, _MARK_VARIABLE: mark}
-    sandbox = None
-    if options.is_confined:
-        readable = tuple(Path(os.path.realpath(folder)) for folder in options.readable)
-        grants = SandboxGrants(readable=readable) if readable else NO_GRANTS
-        sandbox = await enter_sandbox(workspace, grants)
-        if sandbox is not None and options.network_session:
-            environment = await workspace.shells.sandboxes.make_environment(
-                sandbox, options.network_session, environment
-            )
     pipe = Pipe(errors)
     ours, theirs = socket.socketpair()
     with ExitStack() as on_failure:
@@ -140,19 +125,58 @@ async def start_program(
             on_failure.callback(close)
         with theirs:
             descriptors = {0: theirs.fileno(), 1: theirs.fileno(), 2: pipe.writer}
-            if options.channel_variable:
-                environment[options.channel_variable] = str(_CHANNEL_FD)
+            if channel_variable:
+                environment[channel_variable] = str(_CHANNEL_FD)
                 descriptors = {_CHANNEL_FD: theirs.fileno(), 1: pipe.writer, 2: pipe.writer}
             prepared_launch = replace(launch, environment=environment, descriptors=descriptors)
-            if options.profile is not None and not options.is_confined:
-                process = await workspace.program_sandboxes.start(prepared_launch, options.profile)
-            else:
-                process = await start_sandboxed(workspace, prepared_launch, sandbox)
+            process = await workspace.program_sandboxes.start(prepared_launch, confinement, is_server=True)
         on_failure.pop_all()
     pipe.listen()
     program = RunningProgram(process, ours, mark, pipe)
     await program.open()
     return program
+
+
+class SandboxedResult(Struct, frozen=True):
+    """The end of a program: its exit code (negative: the signal), its output, and its stderr."""
+
+    code: int
+    output: bytes
+    stderr: str
+
+
+async def run_sandboxed(
+    workspace: Workspace, launch: Launch, stdin: bytes, max_bytes: int, confinement: ProgramSandbox | None
+) -> SandboxedResult:
+    """Run a program to its end with `stdin` as its input. At most `max_bytes` + 1 bytes of its output are kept.
+
+    `confinement`: its sandbox; None: it has none. It is ended with all its processes when the caller is cancelled.
+    Raises OSError when it can't be started, and its subclass SandboxUnavailable if a required sandbox does not work.
+    """
+    output, errors = bytearray(), bytearray()
+    pipes = (
+        Pipe(partial(_append_up_to, output, max_bytes + 1)),
+        Pipe(partial(_append_up_to, errors, _MAX_ERROR_BYTES)),
+    )
+    with ExitStack() as closing:
+        for pipe in pipes:
+            closing.callback(pipe.close)
+        stdin_file = closing.enter_context(tempfile.TemporaryFile())
+        stdin_file.write(stdin)
+        stdin_file.seek(0)
+        descriptors = {0: stdin_file.fileno(), 1: pipes[0].writer, 2: pipes[1].writer}
+        process = await workspace.program_sandboxes.start(replace(launch, descriptors=descriptors), confinement)
+        try:
+            for pipe in pipes:
+                pipe.listen()
+            code = await asyncio.shield(process.exited)
+        finally:
+            await finish_uncancelled(process.end(0))
+    return SandboxedResult(code, bytes(output), errors.decode("utf-8", "replace"))
+
+
+def _append_up_to(output: bytearray, max_bytes: int, chunk: bytes) -> None:
+    output += chunk[: max_bytes - len(output)]
 
 
 def _find_process(mark: str) -> int:

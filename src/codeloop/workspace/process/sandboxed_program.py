@@ -1,158 +1,168 @@
-"""Runs helper programs of a project (formatters, language servers, hooks) in the sandbox of the model's commands."""
+"""A program that `program_sandboxes.py` started, with the checks of what mounts can't keep."""
 
 import asyncio
-import tempfile
-from contextlib import ExitStack
-from functools import partial
+import os
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from pathlib import Path
 
-from msgspec import Struct
-
-from codeloop.schema.wire import replace
-from codeloop.workspace.git.planted.quarantine import locate_quarantine
-from codeloop.workspace.process.child_process import Pipe
-from codeloop.workspace.process.uncancelled import finish_uncancelled
-from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
-from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, SandboxGrants, SandboxPolicy
-from codeloop.workspace.sandbox.process_launcher import protect_own_memory
-from codeloop.workspace.sandbox.program_profile import ProgramProfile
-from codeloop.workspace.sandbox.protected_files import ProtectedFiles
-from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxUnavailable
-from codeloop.workspace.sandbox.shortcomings import describe_for_model, describe_for_user
-from codeloop.workspace.workspace import Workspace
+from codeloop.schema.limits import SHELL_TERM_TIME
+from codeloop.workspace.sandbox.launched_process import LaunchedProcess
+from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
+from codeloop.workspace.watch.inotify import COMPLETED_CHANGES_MASK, InotifyWatch
 
 _MAX_ERROR_BYTES = 8_192
+_CHECK_SECONDS = 0.3
+"""The time between a program's answer and the check that follows it, and between two checks."""
+_MOVED_TEXT = (
+    "{} appeared while a program in the sandbox ran, and decides what runs later. So it was moved to {}. If it was you "
+    "who made it, move it back, and it stays."
+)
 
 
-class SandboxedResult(Struct, frozen=True):
-    """The end of a program: its exit code (negative: the signal), its output, and its stderr."""
+class NameWatch:
+    """Calls a function as soon as anything changes in one of the folders where something may not appear."""
 
-    code: int
-    output: bytes
-    stderr: str
+    def __init__(self, folders: Iterable[Path], on_change: Callable[[], object]) -> None:
+        self._watch: InotifyWatch | None = None
+        self._on_change = on_change
+        # Without inotify, the checks after answers and at the end find the same later.
+        with suppress(OSError):
+            self._watch = InotifyWatch(COMPLETED_CHANGES_MASK)
+            for folder in folders:
+                self._watch.add(str(folder), str(folder))
+            asyncio.get_running_loop().add_reader(self._watch.fileno(), self._take_events)
+        # Something may have appeared before the watch.
+        on_change()
+
+    def close(self) -> None:
+        """Stop watching."""
+        if self._watch is not None:
+            asyncio.get_running_loop().remove_reader(self._watch.fileno())
+            self._watch.close()
+            self._watch = None
+
+    def _take_events(self) -> None:
+        if self._watch is not None:
+            self._watch.take_changed_folders()
+            self._on_change()
 
 
-def make_policy(workspace: Workspace, grants: SandboxGrants = NO_GRANTS) -> SandboxPolicy:
-    """Return the sandbox policy of a work tree's commands. Reads the disk."""
-    return workspace.shells.make_policy(make_policy_input(workspace), workspace.sandbox, grants)
+class SandboxedProcess:
+    """A started program, as LaunchedProcess. What its sandbox can't keep by mounts is checked when it has ended.
 
-
-def make_policy_input(workspace: Workspace) -> PolicyInput:
-    """Return the input for a work tree's sandbox policies."""
-    return PolicyInput(
-        workspace.root, workspace.directory, workspace.scratch, workspace.environment, workspace.own_folders
-    )
-
-
-def make_project_profile(workspace: Workspace, name: str) -> ProgramProfile:
-    """Return the sandbox profile of a program that may write to the project, as commands may."""
-    return ProgramProfile(workspace.scratch.with_name("programs") / name, writable=(workspace.root,))
-
-
-async def enter_sandbox(workspace: Workspace, grants: SandboxGrants = NO_GRANTS) -> Sandbox | None:
-    """Return the sandbox of a work tree's commands, with `grants`; None if it is off or unavailable.
-
-    The user is warned once of a program that runs without one. Raises SandboxUnavailable if the configuration requires
-    a sandbox and none works.
+    `protected`: the files to check; None: it runs without a sandbox. `expected`: a file that the user moves back is
+    added to these. `warn` shows a text to the user; `list_refused` returns a line for each connection that was refused
+    since its last call. After `watch` it is also checked while it runs: at once when a watched name appears, and after
+    each of its answers (`notice_answer`).
     """
-    if workspace.sandbox.mode == "off":
-        return None
-    shells = workspace.shells
-    await shells.scan_work_tree(make_policy_input(workspace), workspace.sandbox)
-    try:
-        return await shells.sandboxes.enter(make_policy(workspace, grants))
-    except SandboxUnavailable as error:
-        workspace.program_sandboxes.check_optional(error)
-        workspace.program_sandboxes.warn_once()
-        return None
+
+    def __init__(
+        self,
+        process: LaunchedProcess,
+        protected: ProtectedFiles | None = None,
+        expected: set[Path] | None = None,
+        warn: Callable[[str], None] = lambda _: None,
+        list_refused: Callable[[], list[str]] = list,
+    ) -> None:
+        self._list_refused = list_refused
+        self._process = process
+        self._protected = protected
+        self._expected = expected if expected is not None else set[Path]()
+        self._warn = warn
+        self._moved: dict[Path, MovedFile] = {}
+        self._watch: NameWatch | None = None
+        self._check: asyncio.Task[None] | None = None
+        self._is_watched = False
+
+    @property
+    def pid(self) -> int:
+        """Its process id, as its launcher sees it."""
+        return self._process.pid
+
+    @property
+    def exited(self) -> "asyncio.Future[int]":
+        """Its exit code (negative: the signal), once it has ended."""
+        return self._process.exited
+
+    @property
+    def exceeded(self) -> str:
+        """The bound for which it was ended, in words; ""."""
+        return self._process.exceeded
+
+    def watch(self) -> None:
+        """Check it while it runs, too."""
+        if self._protected is not None:
+            self._is_watched = True
+            if folders := self._protected.watched_folders:
+                self._watch = NameWatch(folders, self._move_new_paths)
+
+    def notice_answer(self) -> None:
+        """Check soon what the program did for an answer; later answers until then are covered by the same check."""
+        if self._is_watched and (self._check is None or self._check.done()):
+            self._check = asyncio.create_task(self._check_soon())
+
+    async def end(self, grace_seconds: float = SHELL_TERM_TIME.seconds) -> None:
+        """End it with all its processes as `LaunchedProcess.end`, and check what it left."""
+        await self._process.end(grace_seconds)
+        self._is_watched = False
+        if self._watch is not None:
+            self._watch.close()
+        if self._check is not None:
+            await asyncio.wait([self._check])
+        await self._restore()
+        self._protected = None
+
+    def _move_new_paths(self) -> None:
+        """Move away what may not appear, and tell the user; what the user has moved back stays."""
+        if self._protected is None:
+            return
+        put_back = [path for path, moved in self._moved.items() if not os.path.lexists(moved.moved)]
+        self._expected.update(path for path in put_back if os.path.lexists(path))
+        self._protected.move_new_paths()
+        self._tell_moved()
+
+    async def _check_soon(self) -> None:
+        await asyncio.sleep(_CHECK_SECONDS)
+        await self._restore()
+
+    async def _restore(self) -> None:
+        self._move_new_paths()
+        protected = self._protected
+        if protected is None:
+            return
+        git = protected.git
+        if git is not None:
+            await git.carry()
+            if git.has_waiting:
+                protected.require_check()
+        is_quick = protected.skip_needless_checks()
+        notes = protected.restore() if is_quick else await asyncio.to_thread(protected.restore)
+        if git is not None:
+            await git.carry(is_rest=True)
+            notes += git.take_notes()
+        self._tell_moved()
+        refused = map(explain_refused_connection, self._list_refused())
+        for note in (*notes, *protected.warnings, *refused):
+            self._warn(note)
+        protected.warnings.clear()
+
+    def _tell_moved(self) -> None:
+        if self._protected is None:
+            return
+        moved_files, self._protected.moved_files = self._protected.moved_files, []
+        for each in moved_files:
+            self._moved[each.path] = each
+            self._warn(_MOVED_TEXT.format(each.path, each.moved))
 
 
-async def examine_sandbox(workspace: Workspace) -> str:
-    """Make the sandbox of a work tree's commands before the first prompt, and note for the model what it can't do.
+def explain_refused_connection(line: str) -> str:
+    """Return a line for the user on a connection that the proxy refused: which, and what allows it.
 
-    Returns a notice for the user, who gets it only once; "": it is a full one.
+    `line`: as of `SessionProxy.list_refused`.
     """
-    config, shells = workspace.sandbox, workspace.shells
-    try:
-        sandbox = await shells.sandboxes.enter(make_policy(workspace))
-    except SandboxUnavailable:
-        sandbox = None
-    except OSError:
-        # Something is wrong with this policy alone, which the first command will tell.
-        workspace.sandbox_note = ""
-        return ""
-    workspace.sandbox_note = describe_for_model(sandbox, config)
-    notice = describe_for_user(sandbox, config)
-    if notice in shells.warned:
-        return ""
-    shells.warned.add(notice)
-    return notice
-
-
-async def start_sandboxed(workspace: Workspace, launch: Launch, sandbox: Sandbox | None) -> LaunchedProcess:
-    """Start a program in a sandbox from `enter_sandbox`, without network. It is ended when the work tree is closed.
-
-    Raises OSError when it can't be started.
-    """
-    protect_own_memory(launch.environment)
-    shells = workspace.shells
-    if sandbox is None:
-        return await shells.launcher.start(launch)
-    return await sandbox.starter.start(
-        replace(launch, environment=shells.sandboxes.make_offline_environment(sandbox, launch.environment))
-    )
-
-
-async def run_sandboxed(
-    workspace: Workspace,
-    launch: Launch,
-    stdin: bytes,
-    max_bytes: int,
-    grants: SandboxGrants = NO_GRANTS,
-    *,
-    shares_command_sandbox: bool = True,
-    profile: ProgramProfile | None = None,
-) -> SandboxedResult:
-    """Run a program to its end with `stdin` as its input. At most `max_bytes` + 1 bytes of its output are kept.
-
-    `shares_command_sandbox`: it runs in the sandbox of the agent's commands, with `grants`; otherwise in its own by
-    `profile`, or without one if that is None. It is ended with all its processes when the caller is cancelled. Raises
-    OSError when it can't be started, and its subclass SandboxUnavailable if a required sandbox does not work.
-    """
-    sandbox = await enter_sandbox(workspace, grants) if shares_command_sandbox else None
-    protected: ProtectedFiles | None = None
-    if sandbox is not None:
-        repositories = await workspace.shells.record_repositories(sandbox)
-        quarantine = locate_quarantine(workspace.scratch)
-        protected = ProtectedFiles(sandbox, quarantine, repositories)
-    output, errors = bytearray(), bytearray()
-    pipes = (
-        Pipe(partial(_append_up_to, output, max_bytes + 1)),
-        Pipe(partial(_append_up_to, errors, _MAX_ERROR_BYTES)),
-    )
-    with ExitStack() as closing:
-        for pipe in pipes:
-            closing.callback(pipe.close)
-        if protected is not None:
-            closing.callback(protected.restore)
-        stdin_file = closing.enter_context(tempfile.TemporaryFile())
-        stdin_file.write(stdin)
-        stdin_file.seek(0)
-        descriptors = {0: stdin_file.fileno(), 1: pipes[0].writer, 2: pipes[1].writer}
-        launch = replace(launch, descriptors=descriptors)
-        if profile is not None:
-            process = await workspace.program_sandboxes.start(launch, profile)
-        else:
-            process = await start_sandboxed(workspace, launch, sandbox)
-        try:
-            for pipe in pipes:
-                pipe.listen()
-            code = await asyncio.shield(process.exited)
-        finally:
-            await finish_uncancelled(process.end(0))
-            if sandbox is not None:
-                await finish_uncancelled(workspace.shells.sandboxes.git.carry())
-    return SandboxedResult(code, bytes(output), errors.decode("utf-8", "replace"))
-
-
-def _append_up_to(output: bytearray, max_bytes: int, chunk: bytes) -> None:
-    output += chunk[: max_bytes - len(output)]
+    text = line.removeprefix("blocked: ")
+    authority = text.removeprefix("connection to ").partition(",")[0]
+    host = authority.removesuffix(":443").removesuffix(":80")
+    setting = f'"sandbox": {{"hosts": ["{host}"]}}'
+    return f"A program in the sandbox was refused a {text}. To allow it: {setting} in codeloop.json."

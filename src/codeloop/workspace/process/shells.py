@@ -28,17 +28,21 @@ from codeloop.workspace.process.shell_state import (
     find_changed_variables,
 )
 from codeloop.workspace.process.slow_commands import SlowCommands
+from codeloop.workspace.sandbox.git_folders import GitFolders
+from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
 from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
-from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
-from codeloop.workspace.sandbox.refusals import (
-    find_proxy_mention,
-    find_refusals,
-    find_refused_network,
-    find_strayed_writes,
-)
+from codeloop.workspace.sandbox.protected_files import NO_WATCH, MovedFile, ProtectedFiles, SandboxWatch
+from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE, SandboxedStart, find_all_refusals
 from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes
+from codeloop.workspace.sandbox.secret_variables import (
+    HIDDEN_VARIABLE_TEXT,
+    explain_hidden_variable,
+    find_hidden_variables,
+    find_wanted_variables,
+    hide_variables,
+)
 
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
@@ -67,15 +71,16 @@ class ShellContext(Struct, frozen=True):
 class ShellCommand(Struct, frozen=True):
     """One command. `directory`: for this command only; None: the session's. `timeout`: in seconds.
 
-    `policy`: the policy of its sandbox; None: it runs without one. `has_grants`: its sandbox allows more than those of
-    other commands, so variables that these exported must not steer it. `is_isolated`: its directory and variables are
-    not passed to the next command.
+    `policy`: the policy of its sandbox; None: it runs without one. `watch`: see SandboxWatch. `has_grants`: its sandbox
+    allows more than those of other commands, so variables that these exported must not steer it.
+    `is_isolated`: its directory and variables are not passed to the next command.
     """
 
     text: str
     timeout: float
     directory: Path | None = None
     policy: SandboxPolicy | None = None
+    watch: SandboxWatch = NO_WATCH
     has_grants: bool = False
     is_isolated: bool = False
 
@@ -214,6 +219,7 @@ class Shells:
                 f"{SHELL_JOBS.value} background commands are running already; stop one with bash_kill first"
             )
         running = await self._start(context, command, OutputBuffer(context.scratch, opens_file=True))
+        running.watch_names()
         return self.jobs.add(context.session, command.text, running)
 
     @property
@@ -246,48 +252,51 @@ class Shells:
             return running
         async with self.sandboxes.hold_sandbox(command.policy) as sandbox:
             quarantine = locate_quarantine(context.scratch)
-            repositories = await self.record_repositories(sandbox)
-            protected = ProtectedFiles(sandbox, quarantine, repositories, self.sandboxes.git)
+            protected = await self.protect(sandbox, self.sandboxes.git, quarantine, command.watch)
             running = RunningCommand(command.text, buffer, protected)
-            environment = await self.sandboxes.make_environment(sandbox, context.session, variables)
+            environment = await self.sandboxes.make_environment(
+                sandbox, context.session, variables, context.pinned_variables
+            )
             names = environment.keys() | variables.keys()
             self._sandbox_variables |= {name for name in names if environment.get(name) != variables.get(name)}
-            start_state = ShellState(directory, environment)
-            since = self.sandboxes.measure_file_clock(sandbox)
-            running.find_refusals = partial(self._find_refusals, context, sandbox, running, start_state, since)
+            hidden = find_hidden_variables(command.policy, variables, context.pinned_variables)
+            if state.variables is not None:
+                # A command outside the sandbox may have exported one.
+                state = ShellState(directory, hide_variables(state.variables, hidden))
+            start = SandboxedStart(
+                context.session,
+                sandbox,
+                command.text,
+                directory,
+                environment,
+                hidden.keys() - set(PROXY_VARIABLES),
+                self.sandboxes.measure_file_clock(sandbox),
+            )
+            running.find_refusals = partial(self._find_refusals, start, running)
             await running.start(
                 sandbox.starter, shell, state, environment, self._sandbox_variables | context.pinned_variables
             )
             return running
 
     def _find_refusals(
-        self,
-        context: ShellContext,
-        sandbox: Sandbox,
-        running: RunningCommand,
-        start_state: ShellState,
-        since: int,
-        output: str,
-        code: int | None,
+        self, start: SandboxedStart, running: RunningCommand, output: str, code: int | None
     ) -> list[str]:
-        """Return a note for each refusal of the sandbox, found in the output, the private home and the proxy.
-
-        `start_state`: the directory and variables at the command's start; `since`: its time, as a file time in ns.
-        """
-        proxy, connections = self.sandboxes.find_proxy(sandbox), None
+        """Return a note for each refusal of the sandbox; warn the user once of each hidden variable that is wanted."""
+        proxy, connections = self.sandboxes.find_proxy(start.sandbox), None
         if proxy is not None:
             seen = self._refused_counts.setdefault(proxy, {})
-            connections = proxy.list_refused(context.session, seen.get(context.session, 0))
-            seen[context.session] = proxy.refused_count
-        home = Path(context.environment.get("HOME") or "/nonexistent")
-        private_home = self.sandboxes.find_private_home(sandbox)
-        notes = find_refusals(output, code, sandbox.policy, start_state.directory, home, connections, running.text)
-        notes += find_refused_network(output, code, notes) if running.was_refused_network else []
-        notes += find_strayed_writes(private_home, since) if private_home else []
-        # There is a proxy, and it refused nothing: the mention of its address must have another cause.
-        if connections == []:
-            notes += find_proxy_mention(output, code, start_state.variables or {})
-        return notes
+            connections = proxy.list_refused(start.session, seen.get(start.session, 0))
+            seen[start.session] = proxy.refused_count
+        wanted = find_wanted_variables(start.command, output, code, start.hidden)
+        for name in wanted:
+            if name not in self.warned:
+                self.warned.add(name)
+                running.add_warning(explain_hidden_variable(name))
+        home = self.sandboxes.find_private_home(start.sandbox)
+        notes = find_all_refusals(
+            start, output, code, connections, home, was_refused_network=running.was_refused_network
+        )
+        return [*notes, *(f"blocked: {name}, {HIDDEN_VARIABLE_TEXT}. {ASK_OUTSIDE}" for name in wanted)]
 
     def make_policy(
         self, policy_input: PolicyInput, config: SandboxConfig, grants: SandboxGrants = NO_GRANTS
@@ -325,9 +334,22 @@ class Shells:
         elif not self._repositories[root].try_record_state():
             await asyncio.to_thread(self._repositories[root].record_state)
 
-    async def record_repositories(self, sandbox: Sandbox) -> ProjectRepositories | None:
+    async def protect(
+        self, sandbox: Sandbox, git: GitFolders, quarantine: Path, watch: SandboxWatch, *, is_lasting: bool = False
+    ) -> ProtectedFiles:
+        """Record what a program in a sandbox may not change, to restore it afterwards.
+
+        `git`: the private git folders of the sandboxes that this one belongs to. `is_lasting`: it may run as long as
+        the session, in which new repositories are mostly the user's: those are not checked, and protected files are not
+        restored.
+        """
+        repositories = None if is_lasting else await self._record_repositories(sandbox)
+        return ProtectedFiles(sandbox, quarantine, repositories, git, watch=watch, is_lasting=is_lasting)
+
+    async def _record_repositories(self, sandbox: Sandbox) -> ProjectRepositories | None:
         """Record the repositories before a command in a sandbox, and return them; None: they were not scanned."""
-        project_repositories = self._repositories.get(sandbox.policy.writable[0])
+        found = (self._repositories[root] for root in sandbox.policy.writable if root in self._repositories)
+        project_repositories = next(found, None)
         if project_repositories is not None:
             project_repositories.cover({each.real: each.private for each in sandbox.git.folders})
             if not project_repositories.try_begin_command():

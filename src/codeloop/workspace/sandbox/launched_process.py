@@ -5,7 +5,7 @@ import errno
 import os
 import re
 import socket
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import TypeVar
@@ -31,12 +31,15 @@ class Launch(Struct, frozen=True):
     """A program to start. `arguments`: its absolute path, then its arguments.
 
     `descriptors`: by the number in the program, our descriptor; without one for 0, its stdin is empty.
+    `named_variables`: those of `environment` that a configuration entry or an extension names for this program: they
+    reach it in a sandbox, too, even if they look like secrets.
     """
 
     arguments: Sequence[str]
     directory: Path
     environment: Mapping[str, str]
     descriptors: Mapping[int, int]
+    named_variables: Collection[str] = ()
 
 
 class LaunchedProcess:

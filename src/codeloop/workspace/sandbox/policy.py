@@ -47,6 +47,7 @@ class SandboxPolicy(Struct, frozen=True):
       and the `links`, each with its target
     - `home`: the home, if a private folder is mounted there; `private_folder`: ours with that one and the layers
     - `holds_home`: whether the project is the home, or contains it
+    - `variables`: names (or patterns) of variables that its programs get although they look like secrets
     - `network`: the machine's ("on"), none ("off"), or only `hosts`, through the proxy
     - `git_folders`: git directories in the place of which commands see private ones, where folders can be mounted
     - `replica`: a folder that is mounted at the project's root, where mounts are available. Visible paths below the
@@ -69,6 +70,7 @@ class SandboxPolicy(Struct, frozen=True):
     holds_home: bool = False
     git_folders: tuple[Path, ...] = ()
     replica: Path | None = None
+    variables: tuple[str, ...] = ()
 
     @property
     def has_secrets(self) -> bool:
@@ -228,6 +230,7 @@ class PolicyMaker:
             granted=tuple(granted),
             network=self.config.network,
             hosts=tuple(self.config.hosts),
+            variables=tuple(self.config.variables),
             layered=tuple(layered),
             replaced=surroundings.replaced,
             links=tuple(link for link in surroundings.links if not is_below_any(link[0], shown)),

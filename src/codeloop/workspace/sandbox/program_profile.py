@@ -12,7 +12,7 @@ from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, leads_out_of_project
-from codeloop.workspace.sandbox.policy import PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
+from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
 
 _TOP_MARKERS = (".git", "package.json", "pyproject.toml", "pyvenv.cfg", "Cargo.toml", "go.mod")
 """Entries that mark the top folder of a program's code."""
@@ -67,6 +67,7 @@ class ProfilePolicyMaker:
             writable=[str(each) for each in (data_folder, *writable)],
             readable=[*config.readable, *readable],
             hidden=config.hidden,
+            variables=config.variables,
         )
         self._writable = (data_folder, *writable)
         readable_paths = (Path(os.path.realpath(each)) for each in readable)
@@ -79,9 +80,9 @@ class ProfilePolicyMaker:
     def _leads_out(self, path: Path) -> bool:
         return leads_out_of_project(path, self._roots)
 
-    def make_policy(self) -> SandboxPolicy:
-        """Return the policy. Reads the disk, outside of the project only after a change."""
-        base = self._policy_maker.make_policy(SandboxGrants(readable=self._readable_folders))
+    def make_policy(self, limits: SandboxGrants = NO_GRANTS) -> SandboxPolicy:
+        """Return the policy. Reads the disk, outside of the project only after a change. `limits`: what rules deny."""
+        base = self._policy_maker.make_policy(replace(limits, readable=self._readable_folders))
         # A folder that the profile names is readable with the keys in it; secrets of the project are not.
         hidden = [
             path

@@ -8,6 +8,7 @@ import itertools
 import os
 import shutil
 import stat
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -53,16 +54,38 @@ class _Content(NamedTuple):
     data: bytes
 
 
+class SandboxWatch(NamedTuple):
+    """What is looked for after a program in the sandbox, besides what its policy says.
+
+    `expected`: files that may appear, since codeloop writes them or the user put them back; more may be added later.
+    `find_denied` returns the files that rules deny to write: those that did not exist before are moved away.
+    """
+
+    expected: Collection[Path] = ()
+    find_denied: Callable[[], Iterable[Path]] = tuple
+
+
+NO_WATCH = SandboxWatch()
+
+
 class ProtectedFiles:
     """The state of a sandbox's protected files before a command. `folder`: the target of new files that are moved away.
 
     Where the sandbox can't protect the files, their contents are restored, too. `repositories`: the check of
     repositories that was started before the command; `warnings`: its results, for the model and the user. `git`: where
-    the command's changes in git folders are carried over from.
+    the command's changes in git folders are carried over from. `watch`: see SandboxWatch. `is_lasting`: the program may
+    run as long as the session, in which the user changes and replaces protected files: only new ones are moved away.
     """
 
     def __init__(
-        self, sandbox: Sandbox, folder: Path, repositories: ProjectRepositories | None, git: GitFolders | None = None
+        self,
+        sandbox: Sandbox,
+        folder: Path,
+        repositories: ProjectRepositories | None,
+        git: GitFolders | None = None,
+        *,
+        watch: SandboxWatch = NO_WATCH,
+        is_lasting: bool = False,
     ) -> None:
         self.git = git
         policy, covered = sandbox.policy, sandbox.covered_folders
@@ -70,27 +93,39 @@ class ProtectedFiles:
         self.moved_files: list[MovedFile] = []
         self.warnings: list[str] = []
         self._repositories = repositories
-        self._absent = tuple(path for path in policy.absent if not is_below_any(path, covered))
-        self._granted = policy.granted
+        self._policy = policy
+        self._watch = watch
         self._folder = folder
-        uncovered = (path for path in policy.protected if not is_below_any(path, covered))
+        self._absent = tuple(path for path in policy.absent if not is_below_any(path, covered))
+        protected = () if is_lasting else policy.protected
+        uncovered = (path for path in protected if not is_below_any(path, covered))
         self._parents = {path: _identify_folder(path.parent) for path in uncovered}
         self._writable_exceptions = tuple(
             path for path in policy.writable if any(map(path.is_relative_to, policy.protected))
         )
-        self._before = self._read_contents(policy.protected) if remember_contents else {}
-        self._protected = policy.protected if remember_contents else ()
+        self._before = self._read_contents(protected) if remember_contents else {}
+        self._protected = protected if remember_contents else ()
 
     def require_check(self) -> None:
         """Have the repositories looked through in any case."""
         if self._repositories is not None:
             self._repositories.require_check()
 
+    @property
+    def watched_folders(self) -> set[Path]:
+        """The folders in which a path may appear that may not."""
+        return {path.parent for path in self._absent}
+
+    @property
+    def _granted(self) -> tuple[Path, ...]:
+        return (*self._policy.granted, *self._watch.expected)
+
     def skip_needless_checks(self) -> bool:
         """Drop the check of repositories if none has changed. Returns whether `restore` is quick without it."""
         if self._repositories is not None and self._repositories.try_end_command():
             self._repositories = None
-        return self._repositories is None and not self._protected and not self._granted
+        is_quick = not self._protected and not self._granted and self._watch.find_denied is tuple
+        return self._repositories is None and is_quick
 
     def restore(self) -> list[str]:
         """Restore changed files and move new ones away. Returns notes about it for the model."""
@@ -98,13 +133,13 @@ class ProtectedFiles:
         if self._repositories is not None:
             warning, self._repositories = self._repositories.end_command(), None
             self.warnings += [warning] if warning else []
-        left: list[Path] = []
-        for path in self._list_new_paths():
-            moved_to = move_away(path, self._folder)
-            if moved_to is not None:
-                self.moved_files.append(MovedFile(path, moved_to))
-            elif os.path.lexists(path):
-                left.append(path)
+        left = self.move_new_paths()
+        known = (*self._policy.protected, *self._policy.absent, *self._policy.granted)
+        for path in self._watch.find_denied():
+            if is_below_any(path, known):
+                continue
+            if (moved_to := move_away(path, self._folder)) is not None:
+                self.warnings.append(f"{path} may not be written by a rule: it was moved to {moved_to}.")
         now = self._read_contents(self._protected)
         changed = [path for path, before in self._before.items() if now.get(path) != before]
         new_paths = sorted(now.keys() - self._before.keys())
@@ -121,6 +156,17 @@ class ProtectedFiles:
             advice = "look at it before anything runs in this repository."
             notes.append(f"{paths_shown} could not be put back or moved away: {advice}")
         return notes
+
+    def move_new_paths(self) -> list[Path]:
+        """Move away what has appeared at paths that may not be created. Returns those that could not be moved."""
+        left: list[Path] = []
+        for path in self._list_new_paths():
+            moved_to = move_away(path, self._folder)
+            if moved_to is not None:
+                self.moved_files.append(MovedFile(path, moved_to))
+            elif os.path.lexists(path):
+                left.append(path)
+        return left
 
     def _list_new_paths(self) -> list[Path]:
         """Return the paths that were absent and exist now; of a folder with granted entries, the other entries."""

@@ -6,9 +6,10 @@ only the exact words that tools print for a refusal count, and only if the polic
 
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
 from codeloop.schema.bounds.sandbox import SANDBOX_STRAYED
 from codeloop.schema.limits import SANDBOX_BLOCKED
@@ -17,6 +18,7 @@ from codeloop.workspace.sandbox.paths.home_paths import CACHES
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
+from codeloop.workspace.sandbox.sandboxes import Sandbox
 
 _REFUSAL_WORDS = re.compile(
     r"\b(?:[Rr]ead-only file ?system|[Pp]ermission denied|[Oo]peration not permitted|[Dd]evice or resource busy"
@@ -84,6 +86,43 @@ _FAILURE_WORDS = re.compile(
     r"|(?-i:E[A-Z]{5,}))",
     re.IGNORECASE,
 )
+
+
+class SandboxedStart(NamedTuple):
+    """The start of a command of a session in a sandbox. `hidden`: the names of the variables hidden from it.
+
+    `since`: its time, as a file time in ns.
+    """
+
+    session: str
+    sandbox: Sandbox
+    command: str
+    directory: Path
+    environment: Mapping[str, str]
+    hidden: Collection[str]
+    since: int
+
+
+def find_all_refusals(
+    start: SandboxedStart,
+    output: str,
+    code: int | None,
+    connections: list[str] | None,
+    private_home: Path | None,
+    *,
+    was_refused_network: bool,
+) -> list[str]:
+    """Return a note for each refusal, found in the output, the private home and the proxy. See `find_refusals`.
+
+    `was_refused_network`: the sandbox itself refused the network to a program of the command.
+    """
+    home = Path(start.environment.get("HOME") or "/nonexistent")
+    policy = start.sandbox.policy
+    notes = find_refusals(output, code, policy, start.directory, home, connections, start.command)
+    notes += find_refused_network(output, code, notes) if was_refused_network else []
+    notes += find_strayed_writes(private_home, start.since) if private_home else []
+    # There is a proxy, and it refused nothing: the mention of its address must have another cause.
+    return notes + (find_proxy_mention(output, code, start.environment) if connections == [] else [])
 
 
 def find_refusals(

@@ -16,6 +16,7 @@ from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
+from codeloop.workspace.sandbox.secret_variables import find_secret_variables
 from codeloop.workspace.sandbox.shortcomings import list_shortcomings
 
 _HIDDEN_TEXT = "what no command may read"
@@ -35,7 +36,8 @@ class Attempt(Struct, frozen=True):
 class SandboxReport(Struct, frozen=True):
     """The results. `backend`: what enforces the sandbox, "" for none; `refused`: why other backends are unavailable.
 
-    `shortcomings`: what it can't do here, in clauses. The fields are printed by `codeloop debug sandbox`.
+    `variables`: the names of those that sandboxed programs don't get since they hold secrets. `shortcomings`: what it
+    can't do here, in clauses. The fields are printed by `codeloop debug sandbox`.
     """
 
     mode: str
@@ -48,6 +50,7 @@ class SandboxReport(Struct, frozen=True):
     protected: list[str]
     hidden: list[str]
     attempts: list[Attempt]
+    variables: list[str] = []
     shortcomings: list[str] = []
 
     @property
@@ -91,6 +94,7 @@ async def make_report(policy_input: PolicyInput, config: SandboxConfig, *, is_br
         replaced=list(map(str, policy.replaced)),
         protected=list(map(str, policy.protected)),
         hidden=list(map(str, policy.hidden)),
+        variables=sorted(find_secret_variables(policy_input.environment, config.variables)),
         attempts=attempts,
         shortcomings=shortcomings,
     )

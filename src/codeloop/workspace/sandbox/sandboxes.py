@@ -8,7 +8,7 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
@@ -34,6 +34,7 @@ from codeloop.workspace.sandbox.private_folders import (
     make_layer_name,
 )
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, ProcessStarter
+from codeloop.workspace.sandbox.secret_variables import find_hidden_variables, hide_variables
 
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
@@ -231,9 +232,14 @@ class Sandboxes:
             remove_tree(self._temporary)
             self._temporary = None
 
-    async def make_environment(self, sandbox: Sandbox, session: str, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment of a session's command in a sandbox. Raises OSError as `open_listener`."""
-        variables = self.make_offline_environment(sandbox, environment)
+    async def make_environment(
+        self, sandbox: Sandbox, session: str, environment: Mapping[str, str], named_variables: Collection[str] = ()
+    ) -> dict[str, str]:
+        """Return the environment of a session's command in a sandbox, as `make_offline_environment` with a network.
+
+        Raises OSError as `open_listener`.
+        """
+        variables = self.make_offline_environment(sandbox, environment, named_variables)
         if sandbox.backend == "landlock":
             # It has no network of its own in which the proxy could listen.
             return variables
@@ -242,9 +248,17 @@ class Sandboxes:
             variables |= await proxy.make_environment(session)
         return variables
 
-    def make_offline_environment(self, sandbox: Sandbox, environment: Mapping[str, str]) -> dict[str, str]:
-        """Return the environment of a program in a sandbox, without variables for a proxy."""
-        variables = {name: value for name, value in environment.items() if name not in SOCKET_VARIABLES}
+    def make_offline_environment(
+        self, sandbox: Sandbox, environment: Mapping[str, str], named_variables: Collection[str] = ()
+    ) -> dict[str, str]:
+        """Return the environment of a program in a sandbox, without secrets and without variables for a proxy.
+
+        `named_variables`: as in Launch.
+        """
+        hidden = find_hidden_variables(sandbox.policy, environment, named_variables)
+        variables = {
+            name: value for name, value in hide_variables(environment, hidden).items() if name not in SOCKET_VARIABLES
+        }
         if sandbox.has_private_folders:
             return {**make_copying_variables(sandbox.policy), **variables}
         folder = self.git.private_folders.find_folder(sandbox.policy)

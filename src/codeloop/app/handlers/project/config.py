@@ -68,6 +68,7 @@ async def update_config(project: Project, args: UpdateConfig) -> JSON:
         change = find_changed_settings(args.config, _redact_full(project, before))
         if not change:
             return _redact(project, before)
+        project.workspace.read_log.expected_files.add(file)
         await asyncio.to_thread(_write_changes, before, project.settings.startup, file, change)
     settings = await asyncio.to_thread(find_settings, project.settings.startup)
     if project.reload is not None:

@@ -16,8 +16,9 @@ from codeloop.schema.message import UserMessage
 from codeloop.schema.part import ResourceSource, ToolPart, ToolStatePending
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, replace
-from codeloop.tool.files.file_access import make_permission_name, resolve_allowed
+from codeloop.tool.files.file_access import resolve_allowed
 from codeloop.tool.tool import format_for_model
+from codeloop.workspace.files.permission_name import make_permission_name
 from codeloop.workspace.workspace import ResolvedPath
 
 

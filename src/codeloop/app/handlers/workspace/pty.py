@@ -18,7 +18,6 @@ from codeloop.schema.bounds.server import PTY_TICKET, PTY_TITLE
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyExited, PtyUpdated
 from codeloop.schema.operation import NoArguments
-from codeloop.workspace.process.sandboxed_program import enter_sandbox
 from codeloop.workspace.terminal.shell_choice import choose_program, list_shells
 from codeloop.workspace.terminal.terminals import Terminal
 
@@ -49,7 +48,7 @@ async def create_terminal(project: Project, args: CreatePty) -> Pty:
     workspace = project.workspace
     try:
         if workspace.sandbox.mode == "required":
-            await enter_sandbox(workspace)
+            await workspace.program_sandboxes.enter_command_sandbox()
         program = choose_program(args, workspace.directory, await _make_environment(project, args))
         terminal = await project.workspace.terminals.open(program, announce_exit)
     except (OSError, ValueError) as error:

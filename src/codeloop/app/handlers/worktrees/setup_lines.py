@@ -8,7 +8,7 @@ from codeloop.app.project import Project
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.wire import replace
-from codeloop.workspace.process.sandboxed_program import enter_sandbox, make_policy
+from codeloop.workspace.process.program_sandboxes import make_watch
 from codeloop.workspace.process.shells import ShellCommand, ShellContext
 from codeloop.workspace.workspace import Workspace
 
@@ -44,11 +44,14 @@ async def _run_setup_line(project: Project, folder: Path, line: str) -> None:
     workspace, project_root = project.workspace, project.settings.project_root
     scratch = replace(project_root, root=folder, directory=folder).get_scratch_folder(project.settings.home)
     tree = Workspace(folder, folder, scratch, workspace.environment, workspace.sandbox, workspace.own_folders)
+    tree.rules = workspace.rules
     context = ShellContext("setup", folder, workspace.environment, scratch)
     seconds = SHELL_TIMEOUT_MAX.seconds
     try:
-        policy = make_policy(tree) if await enter_sandbox(tree) is not None else None
-        program = await tree.shells.run(context, ShellCommand(line, seconds, policy=policy), lambda _output: None)
+        sandbox = await tree.program_sandboxes.enter_command_sandbox()
+        policy = sandbox.policy if sandbox is not None else None
+        command = ShellCommand(line, seconds, policy=policy, watch=make_watch(tree))
+        program = await tree.shells.run(context, command, lambda _output: None)
     except (OSError, ValueError) as error:
         raise OperationError("WorktreeStartCommandFailedError", f"{line}: {error}") from error
     finally:

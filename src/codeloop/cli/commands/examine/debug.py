@@ -84,6 +84,9 @@ def _format_report(report: SandboxReport) -> str:
         paths: list[str] = getattr(report, name)
         # Only the first path has the name before it.
         rows += [(name if index == 0 else "", path) for index, path in enumerate(paths)]
+    rows += (
+        [("variables", f"hidden, since they hold secrets: {', '.join(report.variables)}")] if report.variables else []
+    )
     lines = [align_columns(rows), "", "tried, each by a program in the sandbox:"]
     lines += [f"  {'ok' if attempt.ok else 'FAILED':<7} {attempt.what}" for attempt in report.attempts]
     return "\n".join(lines if report.attempts else lines[:1])

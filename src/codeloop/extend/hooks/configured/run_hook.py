@@ -19,11 +19,11 @@ from codeloop.schema.bounds.extension import HOOK_AGENT, HOOK_COMMAND, HOOK_OUTP
 from codeloop.schema.config import HookConfig, ProgramSandboxConfig
 from codeloop.schema.wire import JSON
 from codeloop.workspace.process.program_environment import make_tool_environment
-from codeloop.workspace.process.sandboxed_program import run_sandboxed
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox
+from codeloop.workspace.process.running_program import run_sandboxed
 from codeloop.workspace.process.shell_state import drop_bash_variables
 from codeloop.workspace.process.shells import find_shell
 from codeloop.workspace.sandbox.launched_process import Launch
-from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, find_code_folders, widen_profile
 from codeloop.workspace.workspace import Workspace
 
@@ -57,6 +57,10 @@ class AskJudge(Protocol):
     async def __call__(self, row: HookConfig, session_id: str, model: JSON | None, prompt: str, /) -> HookVerdict:
         """Return the verdict. `model`: the prompt's model while the prompt is not stored yet. Raises HookFailed."""
         ...
+
+
+_NETWORK_CLIENT = "hooks"
+"""The name of a project's hooks at the network proxy, which lets them reach the same addresses as commands."""
 
 
 class HookScope(Struct, frozen=True):
@@ -95,8 +99,8 @@ async def run_hook(row: HookConfig, payload: JSON, model: JSON | None, scope: Ho
 async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> HookDecision:
     """Run a hook's command with the event as JSON on its stdin.
 
-    Unless the configuration says otherwise, a project's hook runs in the sandbox of the agent's commands, and a user's
-    hook in a sandbox of its own.
+    A project's hook runs in the sandbox of the agent's commands, and a user's hook in a sandbox of its own, unless the
+    configuration says otherwise.
     """
     workspace = scope.workspace
     readable = tuple(Path(each).resolve() for each in (payload["transcript_path"], row.plugin_root) if each)
@@ -104,23 +108,24 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
     if row.may_allow:
         # Whatever is set for all extensions: such a hook has a sandbox of its own, in which the project is hidden.
         sandbox = True
-    may_share = row.is_project or (row.sandbox is None and sandbox is True and not row.may_allow)
-    shares_command_sandbox = may_share and not isinstance(sandbox, ProgramSandboxConfig) and sandbox is not False
-    has_own_sandbox = not shares_command_sandbox and sandbox is not False
-    profile = _make_profile(row, sandbox, scope, readable) if has_own_sandbox else None
+    # A project's hook loads files that the model edits: whatever is set, it runs where commands run.
+    shares_command_sandbox = row.is_project or (row.sandbox is None and sandbox is True and not row.may_allow)
+    if shares_command_sandbox:
+        confinement = ProgramSandbox(readable=readable, client=_NETWORK_CLIENT)
+    else:
+        profile = _make_profile(row, sandbox, scope, readable) if sandbox is not False else None
+        confinement = ProgramSandbox(profile) if profile is not None else None
     max_bytes = HOOK_OUTPUT.value
     try:
         shell = (*find_shell(workspace.environment), "-c", row.command)
         words = shell if row.args is None else (row.command, *row.args)
-        environment = _make_environment(row, scope, is_sandboxed=sandbox is not False)
+        environment = _make_environment(row, scope, is_sandboxed=row.is_project or sandbox is not False)
         result = await run_sandboxed(
             workspace,
-            Launch(words, _choose_folder(row, scope), environment, {}),
+            Launch(words, _choose_folder(row, scope), environment, {}, frozenset(row.allowed_env_vars)),
             stdin=msgspec.json.encode(payload),
             max_bytes=max_bytes,
-            grants=SandboxGrants(readable=readable) if readable else NO_GRANTS,
-            shares_command_sandbox=shares_command_sandbox,
-            profile=profile,
+            confinement=confinement,
         )
     except OSError as error:
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error

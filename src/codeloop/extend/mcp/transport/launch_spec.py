@@ -10,7 +10,9 @@ from codeloop.extend.mcp.definition import LocalDefinition
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.programs import find_program
 from codeloop.kit.small_files import create_private_folder
+from codeloop.schema.config import SandboxConfig
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import replace
 from codeloop.workspace.process.program_environment import make_program_environment
 from codeloop.workspace.sandbox.program_profile import (
     ProgramProfile,
@@ -25,23 +27,28 @@ _DOT_FOLDERS = (".", "..")
 
 
 class ServerProject(Struct, frozen=True):
-    """The project that servers are started for: its directory and its top, both resolved, and whether it is trusted."""
+    """The project that servers are started for: its directory and its top, both resolved, and whether it is trusted.
+
+    `sandbox`: the configuration of its commands' sandbox.
+    """
 
     directory: Path
     root: Path
     is_trusted: bool
+    sandbox: SandboxConfig
 
 
 class LaunchSpec(Struct, frozen=True):
     """A program to launch. `words`: the path of the program and its arguments; `environment`: all its variables.
 
-    `profile`: the profile of its sandbox; None: no sandbox.
+    `profile`: the profile of its sandbox; None: no sandbox. `named_variables`: as in Launch.
     """
 
     words: tuple[str, ...]
     folder: Path
     environment: Mapping[str, str]
     profile: ProgramProfile | None
+    named_variables: frozenset[str] = frozenset()
 
 
 def make_user_spec(
@@ -63,17 +70,26 @@ def make_user_spec(
         words = [_resolve_word(word, project.directory) for word in words]
     variables = make_program_environment(environment, config.environment, project_folders)
     program = _find_program(words[0], folder, variables)
-    return _make_spec((program, *words[1:]), folder, variables, config, project, own_folder)
+    profile = ProgramProfile(own_folder, network="on")
+    return _make_spec((program, *words[1:]), folder, variables, config, project, profile)
 
 
 def make_project_spec(
     config: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own_folder: Path
 ) -> LaunchSpec:
-    """Return the launch of a trusted project's server, in the project's directory. Raises CodeloopError."""
+    """Return the launch of a trusted project's server, in the project's directory. Raises CodeloopError.
+
+    It loads files that the model edits, so in a sandbox it reaches what commands reach, whatever its definition says.
+    """
     folder = _find_folder(config, project.directory) or project.directory
     variables = make_program_environment(environment, config.environment)
     program = _find_program(config.command[0], folder, variables)
-    return _make_spec((program, *config.command[1:]), folder, variables, config, project, own_folder)
+    commands = project.sandbox
+    profile = ProgramProfile(own_folder, network=commands.network, hosts=tuple(commands.hosts))
+    spec = _make_spec((program, *config.command[1:]), folder, variables, config, project, profile)
+    if spec.profile is None:
+        return spec
+    return replace(spec, profile=replace(spec.profile, network=profile.network, hosts=profile.hosts))
 
 
 def _make_spec(
@@ -82,16 +98,17 @@ def _make_spec(
     environment: Mapping[str, str],
     config: LocalDefinition,
     project: ServerProject,
-    own_folder: Path,
+    profile: ProgramProfile,
 ) -> LaunchSpec:
+    """Return a launch. `profile`: that of the sandbox, before what the command and the definition add."""
     if project.directory in folder.parents or project.directory == folder or words[1:] != tuple(config.command[1:]):
         # It may run code of the project (words that differ from the configured ones are paths there): keep Python from
         # leaving .pyc files in it.
         environment = {"PYTHONDONTWRITEBYTECODE": "1", **environment}
     code_folders = find_code_folders(words, Path(environment.get("HOME") or "/nonexistent"))
     readable = (*code_folders, *list_named_paths(config.environment.values()), folder)
-    profile = ProgramProfile(own_folder, readable=readable, network="on")
-    return LaunchSpec(words, folder, environment, widen_profile(profile, config.effective_sandbox, project.root))
+    sandbox_profile = widen_profile(replace(profile, readable=readable), config.effective_sandbox, project.root)
+    return LaunchSpec(words, folder, environment, sandbox_profile, frozenset(config.environment))
 
 
 def _find_folder(config: LocalDefinition, directory: Path) -> Path | None:

@@ -12,9 +12,10 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_MESSAGE, MCP_STOP, SHELL_TERM_TIME
 from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.program_log import ProgramLog
-from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox, ProgramSandboxes
+from codeloop.workspace.process.sandboxed_program import SandboxedProcess
 from codeloop.workspace.process.uncancelled import finish_uncancelled
-from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
+from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
 
 
@@ -25,7 +26,7 @@ class MessageTooLong(CodeloopError):
 class ServerProcess:
     """A running program. It reads lines from stdin and writes lines to stdout; its stderr goes to the log."""
 
-    def __init__(self, process: LaunchedProcess, streams: "_Streams", errors: Pipe) -> None:
+    def __init__(self, process: SandboxedProcess, streams: "_Streams", errors: Pipe) -> None:
         self._process = process
         self._streams = streams
         self._errors = errors
@@ -35,6 +36,7 @@ class ServerProcess:
         rest = bytearray()
         while chunk := await self._streams.reader.read(2**16):
             rest += chunk
+            self._process.notice_answer()
             if b"\n" in chunk:
                 # Split only when a line has ended, so that a long message is not searched again with each chunk.
                 *lines, last = bytes(rest).split(b"\n")
@@ -96,8 +98,9 @@ async def start_server(program_sandboxes: ProgramSandboxes, spec: LaunchSpec, lo
         with theirs_in, theirs_out:
             descriptors = {0: theirs_in.fileno(), 1: theirs_out.fileno(), 2: errors.writer}
             try:
-                launch = Launch(spec.words, spec.folder, spec.environment, descriptors)
-                process = await program_sandboxes.start(launch, spec.profile)
+                launch = Launch(spec.words, spec.folder, spec.environment, descriptors, spec.named_variables)
+                confinement = ProgramSandbox(spec.profile) if spec.profile is not None else None
+                process = await program_sandboxes.start(launch, confinement, is_server=True)
             except SandboxUnavailable as error:
                 raise CodeloopError(str(error)) from error
             except OSError as error:

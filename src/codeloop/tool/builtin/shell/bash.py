@@ -18,7 +18,6 @@ from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.tool.builtin.shell.command_result import append_notes, format_result, make_metadata, note_folder
-from codeloop.tool.builtin.shell.denied_paths import add_denied_paths, has_denials, move_denied_files
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.stray_files import ask_to_keep
@@ -28,9 +27,10 @@ from codeloop.tool.files.file_access import describe_missing_file, find_folder
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.saved_outputs import expand_outputs, shorten_output
 from codeloop.workspace.process.output.output_buffer import OutputBuffer
-from codeloop.workspace.process.sandboxed_program import make_policy, make_policy_input
+from codeloop.workspace.process.program_sandboxes import make_policy, make_policy_input, make_watch
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
-from codeloop.workspace.sandbox.policy import NO_GRANTS, SandboxGrants
+from codeloop.workspace.sandbox.paths.denied_paths import has_denials
+from codeloop.workspace.sandbox.policy import NO_GRANTS
 from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxUnavailable
 from codeloop.workspace.sandbox.shortcomings import describe_for_user
 
@@ -78,25 +78,29 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     directory = shells.get_directory(context)
     workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, directory).path
     folder = workdir or directory
-    denials, denials_read_at = add_denied_paths(ctx.workspace, ctx.session), time.monotonic()
+    entered_at = time.monotonic()
     params = replace(params, command=expand_outputs(params.command, ctx.workspace.scratch, folder))
-    sandbox = await _enter_sandbox(ctx, denials)
+    sandbox = await _enter_sandbox(ctx)
     is_outside = sandbox is not None and bool(params.outside)
     sandbox = None if is_outside else sandbox
     line = await _ask_permission(params, folder, ctx, context, sandbox, is_outside=is_outside)
     grants = line.make_grants(ctx.workspace) if sandbox is not None and not params.unchanged else NO_GRANTS
-    limits = add_denied_paths(ctx.workspace, ctx.session, grants)
     policy = sandbox.policy if sandbox is not None else None
     # If the user may have been asked, the files that rules deny can be others by now.
-    if policy is not None and (limits != denials or time.monotonic() - denials_read_at > _AUTOMATIC_ANSWER_SECONDS):
-        policy = make_policy(ctx.workspace, limits)
+    if policy is not None and (grants != NO_GRANTS or time.monotonic() - entered_at > _AUTOMATIC_ANSWER_SECONDS):
+        policy = make_policy(ctx.workspace, grants, ctx.session)
     if workdir is not None and find_folder(workdir) != workdir:
         where = "the working directory" if directory == ctx.workspace.directory else str(directory)
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
         raise ToolFailure(await describe_missing_file(ctx, ctx.workspace.resolve(str(workdir)), text))
     timeout_ms = min(params.timeout or shells.choose_timeout_ms(context, params.command), SHELL_TIMEOUT_MAX.value)
     command = ShellCommand(
-        params.command, timeout_ms / 1000, directory=workdir, policy=policy, has_grants=grants != NO_GRANTS
+        params.command,
+        timeout_ms / 1000,
+        directory=workdir,
+        policy=policy,
+        watch=make_watch(ctx.workspace, ctx.session),
+        has_grants=grants != NO_GRANTS,
     )
     # The output so far, for the case that the call is cancelled.
     latest = ""
@@ -117,10 +121,9 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     except OSError as error:
         raise ToolFailure(f"The shell could not be started in {folder}: {error}") from error
     decisions = await ask_to_keep(outcome.moved_files, ctx)
-    warnings = [*outcome.warnings, *(move_denied_files(ctx.workspace, ctx.session, limits) if sandbox else ())]
-    for warning in warnings:
+    for warning in outcome.warnings:
         ctx.session.warn(warning)
-    outcome = replace(outcome, notes=(*outcome.notes, *decisions, *warnings))
+    outcome = replace(outcome, notes=(*outcome.notes, *decisions, *outcome.warnings))
     folder_notes = note_folder(ctx, folder, shells.get_directory(context), outcome, before=directory)
     result = await format_result(
         ctx, command, outcome, description=params.description, folder=folder, folder_notes=folder_notes
@@ -152,8 +155,8 @@ def _check_params(params: BashParams) -> None:
         raise ToolFailure(text, advice="Leave one out.")
 
 
-async def _enter_sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | None:
-    """Return the sandbox to run in; None: run without one. `limits`: the paths that rules deny.
+async def _enter_sandbox(ctx: ToolContext) -> Sandbox | None:
+    """Return the sandbox to run in; None: run without one.
 
     Raises ToolFailure if the configuration requires a sandbox and this machine has none.
     """
@@ -164,7 +167,7 @@ async def _enter_sandbox(ctx: ToolContext, limits: SandboxGrants) -> Sandbox | N
     shells = workspace.shells
     await shells.scan_work_tree(make_policy_input(workspace), workspace.sandbox)
     try:
-        policy = make_policy(workspace, limits)
+        policy = make_policy(workspace, rules=ctx.session)
         # A sandbox that is found may be older than the project's files: the start of the command compares them.
         sandbox = shells.sandboxes.find_sandbox(policy) or await shells.sandboxes.enter(policy)
     except SandboxUnavailable as error:

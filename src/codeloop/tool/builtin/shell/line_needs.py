@@ -11,7 +11,8 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.tool.builtin.shell.touched_files import TouchedFiles
 from codeloop.tool.call_session import Judge
-from codeloop.tool.files.file_access import find_folder, make_edit_needs, make_permission_name
+from codeloop.tool.files.file_access import find_folder, make_edit_needs
+from codeloop.workspace.files.permission_name import make_permission_name
 from codeloop.workspace.sandbox.policy import SandboxGrants
 from codeloop.workspace.workspace import Workspace
 

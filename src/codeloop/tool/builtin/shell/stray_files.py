@@ -11,8 +11,9 @@ from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON
-from codeloop.tool.files.file_access import make_edit_needs, make_permission_name
+from codeloop.tool.files.file_access import make_edit_needs
 from codeloop.tool.tool import ToolContext
+from codeloop.workspace.files.permission_name import make_permission_name
 from codeloop.workspace.sandbox.protected_files import MovedFile
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE
 
