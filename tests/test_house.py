@@ -61,8 +61,8 @@ PROGRAM_CALLS = frozenset(
         *("stream_program", "spawn", "start_sandboxed", "find_program", "which"),
     }
 )
-# The files that start git, each with a git directory that codeloop made (`kit/git/own_folder.py`; its own snapshots; the
-# one without logs by which the work of sandboxed commands is carried over).
+# The files that start git, each with a git directory that codeloop made (`kit/git/own_folder.py`; its own snapshots;
+# one without logs, by which the work of sandboxed commands is carried over).
 GIT_CALLERS = frozenset(
     {
         *("workspace/git/repository.py", "workspace/snapshot/object_store.py", "config/project_root.py"),
