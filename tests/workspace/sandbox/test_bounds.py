@@ -9,9 +9,10 @@ import pytest
 
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
+from codeloop.workspace.sandbox.command_bounds import read_smallest_number
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
 from codeloop.workspace.sandbox.policy import PolicyInput, SandboxPolicy
-from codeloop.workspace.sandbox.sandboxes import BACKENDS, Backend, Sandboxes, SandboxUnavailable, read_smallest_number
+from codeloop.workspace.sandbox.sandboxes import BACKENDS, Backend, Sandboxes, SandboxUnavailable
 from tests.support.sandbox_support import list_sandbox_params
 
 BOMB = """

@@ -8,8 +8,8 @@ import os
 import socket
 import sys
 import tempfile
-from collections.abc import AsyncGenerator, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncGenerator, Collection, Mapping
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Literal
 from msgspec import Struct
 
 from codeloop.kit.remove_tree import remove_tree
-from codeloop.schema.limits import SANDBOX_MEMORY, SANDBOX_PROCESSES, SANDBOXES_KEPT
+from codeloop.schema.limits import SANDBOXES_KEPT
 from codeloop.schema.wire import replace
+from codeloop.workspace.sandbox.command_bounds import compute_bounds
 from codeloop.workspace.sandbox.git_folders import GitFolders, PreparedGit
 from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
@@ -39,9 +40,6 @@ from codeloop.workspace.sandbox.secret_variables import find_hidden_variables, h
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
 
-# The limits of the container, by cgroup v2 and v1.
-_CONTAINER_MEMORY_FILES = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
-_CONTAINER_PROCESS_FILES = ("/sys/fs/cgroup/pids.max", "/sys/fs/cgroup/pids/pids.max")
 # Linux follows this many links in one path; then it fails with ELOOP.
 _MAX_LINKS = 40
 _MOUNTING_BACKENDS = ("namespaces", "bubblewrap")
@@ -123,7 +121,7 @@ class Sandboxes:
     ) -> None:
         """`bounds`: those of each command; None: from the table of limits."""
         self.refused: dict[Backend, str] = {}
-        self._bounds = bounds or _compute_bounds()
+        self._bounds = bounds or compute_bounds()
         self._launcher = launcher
         self._backends = backends
         self._base: ProcessStarter | None = None
@@ -410,21 +408,3 @@ def _list_plan_rows(policy: SandboxPolicy) -> list[str]:
 def _identify_files(policy: SandboxPolicy) -> tuple[bytes, ...]:
     """Return the identity of each file that a policy's paths name now."""
     return tuple(identify_file(path) for path in (*policy.writable, *policy.protected, *policy.hidden))
-
-
-def _compute_bounds() -> Bounds:
-    """Return the limits of one command, computed from those of the machine or the container."""
-    memory = read_smallest_number(_CONTAINER_MEMORY_FILES, os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
-    # Half of what a container may have: with more, nothing of ours could be started to end the command.
-    processes = read_smallest_number(_CONTAINER_PROCESS_FILES, 2 * SANDBOX_PROCESSES.value) // 2
-    return Bounds(processes, memory * SANDBOX_MEMORY.value // 100)
-
-
-def read_smallest_number(paths: Sequence[str], maximum: int) -> int:
-    """Return the smallest number in the files, at most `maximum`; missing files are skipped."""
-    numbers = [maximum]
-    for path in paths:
-        # Cgroup v2 writes "max" where there is no limit.
-        with suppress(OSError, ValueError):
-            numbers.append(int(Path(path).read_text(encoding="ascii")))
-    return min(numbers)
