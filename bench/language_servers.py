@@ -15,6 +15,7 @@ from codeloop.lsp.server_pool import ServerPool
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
 from codeloop.schema.bounds.language_tools import LSP_MEMORY_POLL
 from codeloop.schema.config import LspServerConfig
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox
 from codeloop.workspace.process.running_program import RunningProgram, start_program
 from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.workspace import Workspace
@@ -121,7 +122,8 @@ def _open_pool(folder: Path, name: str, copies: int = 1) -> tuple[Workspace, Ser
         chosen = list_servers(configs, search)
 
     async def start(server: ServerChoice, folder: Path) -> RunningProgram:
-        return await start_program(workspace, Launch(server.command, folder, environment, {}), lambda _: None)
+        launch = Launch(server.command, folder, environment, {})
+        return await start_program(workspace, launch, lambda _: None, ProgramSandbox())
 
     def ignore(*_: object) -> None:
         """Do nothing: no client follows the servers here."""
