@@ -160,8 +160,8 @@ class JobRepository:
 
         The branch is the commits from `base`, without it, to `commit`; of these, the last 200 are looked at.
         """
-        # Git separates these by a NUL, and ends each entry with a byte 1: a message has line breaks. Git says which lines
-        # are trailers: one of this form elsewhere in a message is text.
+        # Git separates these by a NUL, and ends each entry with a byte 1: a message has line breaks. Git says which
+        # lines are trailers: one of this form elsewhere in a message is text.
         trailers = f"%(trailers:key={REQUEST_TRAILER},valueonly)"
         log_format = f"--format=%H%x00{trailers}%x00%B%x01"
         log = await self._run_with_git_dir("log", log_format, "--max-count=200", commit, f"^{base}")
