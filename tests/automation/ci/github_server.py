@@ -1,5 +1,6 @@
 """The part of GitHub's REST API that `codeloop ci` uses."""
 
+import copy
 import re
 import subprocess
 from dataclasses import dataclass, field
@@ -46,6 +47,9 @@ class GitHubServer(HostServer):
             ("GET", rf"{base}/issues/(\d+)", lambda m, *_: self._issue(m)),
             ("GET", rf"{base}/issues/(\d+)/comments", lambda m, *_: self._comments_of(m)),
             ("POST", rf"{base}/issues/(\d+)/comments", self._comment),
+            ("GET", rf"{base}/issues/comments/(\d+)", lambda m, *_: self._find(self.comments, m)),
+            ("GET", rf"{base}/pulls/comments/(\d+)", lambda m, *_: self._find(self.line_comments, m)),
+            ("GET", rf"{base}/pulls/\d+/reviews/(\d+)", lambda m, *_: self._find(self.reviews, m)),
             ("PATCH", rf"{base}/issues/comments/(\d+)", self._edit_comment),
             ("DELETE", rf"{base}/issues/comments/(\d+)", self._delete_comment),
             ("GET", rf"{base}/actions/runs/(\w+)", self._run),
@@ -65,7 +69,8 @@ class GitHubServer(HostServer):
             "title": title,
             "body": body,
             "user": user,
-            "updated_at": "2026-01-02T03:04:05Z",
+            "created_at": (moment := self.now()),
+            "updated_at": moment,
         }
         return number
 
@@ -78,6 +83,8 @@ class GitHubServer(HostServer):
             "title": title,
             "body": body,
             "state": "open",
+            "created_at": self.issues[number]["created_at"],
+            "updated_at": self.issues[number]["updated_at"],
             "draft": False,
             "head": {"ref": branch, "sha": self.sha(branch), "repo": {"full_name": repository}},
             "base": {"ref": "main", "sha": self.sha("main"), "repo": {"full_name": REPOSITORY}},
@@ -91,6 +98,8 @@ class GitHubServer(HostServer):
             "html_url": f"https://github.example/{REPOSITORY}/issues/{number}#issuecomment-{new}",
             "body": body,
             "user": {"login": login, "type": kind},
+            "created_at": (moment := self.now()),
+            "updated_at": moment,
             "number": number,
         }
         self.comments.append(row)
@@ -109,7 +118,10 @@ class GitHubServer(HostServer):
         payload["pull_request" if name.startswith("pull") else "issue"] = (
             self._fresh(self.pulls[number]) if name.startswith("pull") else self.issues[number]
         )
-        return {**payload, **more}
+        if action == "labeled":
+            payload["issue"]["updated_at"] = self.now()
+        # What is changed from now on is not in the event.
+        return copy.deepcopy({**payload, **more})
 
     def _user(self, *_: Any) -> Row:
         raise Refused(403, {"message": "Resource not accessible by integration"})
@@ -146,6 +158,12 @@ class GitHubServer(HostServer):
             raise Refused(404, {"message": "Not Found"})
         return rows[int(match[1])]
 
+    def _find(self, rows: list[Row], match: re.Match[str]) -> Row:
+        row = next((each for each in rows if each["id"] == int(match[1])), None)
+        if row is None:
+            raise Refused(404, {"message": "Not Found"})
+        return row
+
     def _comments_of(self, match: re.Match[str]) -> list[Row]:
         self._issue(match)
         return [row for row in self.comments if row["number"] == int(match[1])]
@@ -157,17 +175,12 @@ class GitHubServer(HostServer):
 
     def _edit_comment(self, match: re.Match[str], _: dict[str, str], body: Row) -> Row:
         self._check_text(body)
-        row = next((each for each in self.comments if each["id"] == int(match[1])), None)
-        if row is None:
-            raise Refused(404, {"message": "Not Found"})
-        row["body"] = body["body"]
+        row = self._find(self.comments, match)
+        row["body"], row["updated_at"] = body["body"], self.now()
         return row
 
     def _delete_comment(self, match: re.Match[str], _: dict[str, str], __: Row) -> None:
-        row = next((each for each in self.comments if each["id"] == int(match[1])), None)
-        if row is None:
-            raise Refused(404, {"message": "Not Found"})
-        self.comments.remove(row)
+        self.comments.remove(self._find(self.comments, match))
 
     def _check_text(self, body: Row) -> None:
         self.take_fields(body, {"body": str}, {})

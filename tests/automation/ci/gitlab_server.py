@@ -1,5 +1,6 @@
 """The part of GitLab's REST API that `codeloop ci` uses."""
 
+import copy
 import re
 import subprocess
 from dataclasses import dataclass, field
@@ -38,6 +39,7 @@ class GitLabServer(HostServer):
             ("PUT", rf"{base}/(merge_requests)/(\d+)", self._edit_merge),
             ("GET", rf"{thread}/notes", lambda m, *_: self._notes_of(m)),
             ("POST", rf"{thread}/notes", self._note),
+            ("GET", rf"{thread}/notes/(\d+)", lambda m, *_: self._find_note(m)),
             ("PUT", rf"{thread}/notes/(\d+)", self._edit_note),
             ("GET", rf"{base}/merge_requests", self._list_merges),
             ("POST", rf"{base}/merge_requests", self._open_merge),
@@ -68,6 +70,7 @@ class GitLabServer(HostServer):
 
     def add_note(self, kind: str, number: int, text: str, author: Row = ADA, **more: Any) -> Row:
         row = {"id": self.new_id(), "body": text, "author": author, "system": False, "on": (kind, number), **more}
+        row["created_at"] = row["updated_at"] = self.now()
         self.notes.append(row)
         return row
 
@@ -82,12 +85,17 @@ class GitLabServer(HostServer):
     def webhook(self, kind: str, number: int, note: Row) -> Row:
         """Return the body that a webhook for comments sends about a note of ada's."""
         thread = self.merges[number] if kind == "merge_requests" else self.issues[number]
-        return {
-            "object_kind": "note",
-            "user": ADA,
-            "object_attributes": {"id": note["id"], "note": note["body"], "action": "create"},
-            "merge_request" if kind == "merge_requests" else "issue": thread,
-        }
+        # Webhooks write times in another form than the API. What is changed from now on is not in the event.
+        moment = note["created_at"].replace("T", " ").replace("Z", " UTC")
+        attributes = {"id": note["id"], "note": note["body"], "action": "create", "created_at": moment}
+        return copy.deepcopy(
+            {
+                "object_kind": "note",
+                "user": ADA,
+                "object_attributes": attributes,
+                "merge_request" if kind == "merge_requests" else "issue": thread,
+            }
+        )
 
     def _thread(self, match: re.Match[str]) -> Row:
         rows = self.issues if match[1] == "issues" else self.merges
@@ -116,10 +124,16 @@ class GitLabServer(HostServer):
 
     def _edit_note(self, match: re.Match[str], _: dict[str, str], body: Row) -> Row:
         self.take_fields(body, {"body": str}, {})
-        row = next((each for each in self._notes_of(match) if each["id"] == int(match[3])), None)
-        if row is None or row["author"] != BOT:
+        row = self._find_note(match)
+        if row["author"] != BOT:
             raise Refused(403, {"message": "403 Forbidden"})
-        row["body"] = body["body"]
+        row["body"], row["updated_at"] = body["body"], self.now()
+        return row
+
+    def _find_note(self, match: re.Match[str]) -> Row:
+        row = next((each for each in self._notes_of(match) if each["id"] == int(match[3])), None)
+        if row is None:
+            raise Refused(404, {"message": "404 Not found"})
         return row
 
     def _list_merges(self, _: re.Match[str], query: dict[str, str], __: Row) -> list[Row]:

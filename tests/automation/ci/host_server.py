@@ -61,6 +61,7 @@ class HostServer:
     violations: list[str] = field(default_factory=list[str])
     git_user: str = ""
     _ids: int = 100
+    _seconds: int = 0
     _lock: threading.RLock = field(default_factory=threading.RLock)
 
     @property
@@ -70,6 +71,11 @@ class HostServer:
     def new_id(self) -> int:
         self._ids += 1
         return self._ids
+
+    def now(self) -> str:
+        """Return a time, a second after the one that the last call returned."""
+        self._seconds += 1
+        return f"2026-01-02T{self._seconds // 3600:02}:{self._seconds // 60 % 60:02}:{self._seconds % 60:02}Z"
 
     def routes(self) -> list[tuple[str, str, Handle]]:
         """Return method, pattern of the path below the API, and what answers."""

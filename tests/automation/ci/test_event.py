@@ -77,24 +77,43 @@ def test_reviews_that_nobody_asked_for_can_be_turned_off() -> None:
 
 def pull(repository: str | None = "acme/calc") -> dict[str, Any]:
     head = {"sha": "abc", "ref": "x", "repo": {"full_name": repository} if repository else None}
-    return {"number": 4, "head": head, "base": {"repo": OWN}, "draft": False, "body": "/codeloop"}
+    times = {"created_at": "1970-01-01T00:00:07Z", "updated_at": "1970-01-01T00:00:09Z"}
+    return {"number": 4, "head": head, "base": {"repo": OWN}, "title": "A", "body": "/codeloop", **times}
 
 
 def test_github_events_are_read() -> None:
     payload = {
         "sender": ADA,
         "action": "created",
-        "issue": {"number": 4, "pull_request": {}},
-        "comment": {"id": 9, "body": "x"},
+        "issue": {"number": 4, "pull_request": {}, "title": "A", "body": None},
+        "comment": {"id": 9, "body": "x", "created_at": "1970-01-01T00:00:08Z"},
     }
     assert read_github_event("issue_comment", payload, "1", "") == CiEvent(
-        kind="comment", key="comment-9", actor="ada", number=4, is_pull=True, text="x"
+        kind="comment",
+        key="comment-9",
+        actor="ada",
+        number=4,
+        is_pull=True,
+        text="x",
+        title="A",
+        body="",
+        source="issues/comments/9",
+        moment=8.0,
     )
     assert isinstance(read_github_event("issue_comment", {**payload, "action": "edited"}, "1", ""), Skip)
     assert isinstance(read_github_event("push", {}, "1", ""), Skip)
     opened = read_github_event("pull_request", {"sender": ADA, "action": "opened", "pull_request": pull()}, "1", "")
     assert opened == CiEvent(
-        kind="pull", key="pull-4-abc", actor="ada", number=4, is_pull=True, is_fork=False, text="/codeloop"
+        kind="pull",
+        key="pull-4-abc",
+        actor="ada",
+        number=4,
+        is_pull=True,
+        is_fork=False,
+        text="/codeloop",
+        title="A",
+        body="/codeloop",
+        moment=7.0,
     )
     for repository in ("eve/calc", None):
         given = {"sender": ADA, "action": "synchronize", "pull_request": pull(repository)}
@@ -103,16 +122,32 @@ def test_github_events_are_read() -> None:
         assert fork.is_fork
     review = {"sender": ADA, "action": "submitted", "pull_request": pull(), "review": {"id": 3, "body": None}}
     assert read_github_event("pull_request_review", review, "1", "") == CiEvent(
-        kind="comment", key="review-3", actor="ada", number=4, is_pull=True, is_fork=False
-    )
+        kind="comment",
+        key="review-3",
+        actor="ada",
+        number=4,
+        is_pull=True,
+        is_fork=False,
+        title="A",
+        body="/codeloop",
+        source="pulls/4/reviews/3",
+        moment=0.0,
+    ), "an event without a time is older than all that others wrote"
     label = {
         "sender": ADA,
         "action": "labeled",
         "label": {"name": "codeloop"},
-        "issue": {"number": 2, "updated_at": "2026-01"},
+        "issue": {"number": 2, "updated_at": "1970-01-01T00:00:05Z", "title": "A", "body": "B"},
     }
     assert read_github_event("issues", label, "1", "") == CiEvent(
-        kind="label", key="issue-2-labeled-202601", actor="ada", number=2, about="codeloop"
+        kind="label",
+        key="issue-2-labeled-19700101000005",
+        actor="ada",
+        number=2,
+        about="codeloop",
+        title="A",
+        body="B",
+        moment=5.0,
     )
     assert read_github_event("schedule", {}, "8", "Tidy up.") == CiEvent(
         kind="schedule", key="schedule-8", text="Tidy up."
@@ -132,9 +167,16 @@ def test_gitlab_events_are_read() -> None:
             "id": 9,
             "note": "/codeloop",
             "action": "create",
+            "created_at": "1970-01-01 00:00:06 UTC",
             "position": {"new_path": "a.py", "new_line": 3},
         },
-        "merge_request": {"iid": 4, "source_project_id": 1, "target_project_id": 1},
+        "merge_request": {
+            "iid": 4,
+            "source_project_id": 1,
+            "target_project_id": 1,
+            "title": "A",
+            "description": "B",
+        },
     }
     assert read_gitlab_event({}, note, "") == CiEvent(
         kind="comment",
@@ -145,6 +187,10 @@ def test_gitlab_events_are_read() -> None:
         is_fork=False,
         text="/codeloop",
         about="a.py:3",
+        title="A",
+        body="B",
+        source="merge_requests/4/notes/9",
+        moment=6.0,
     )
     bot = read_gitlab_event({}, {**note, "user": {"id": 5, "username": "project_7_bot_ab"}}, "")
     assert isinstance(bot, CiEvent)

@@ -100,7 +100,17 @@ def test_a_request_on_a_pull_request_is_pushed_to_its_branch_or_beside_it_when_t
     with open_project(tmp_path, FIX, DONE) as it:
         first = it.branch("feature", {"notes.md": "a\n"})
         number = it.host.add_pull("feature")
-        comment = {"id": 7, "body": "/codeloop\nFix this line.", "path": "calc.py", "line": 2, "diff_hunk": "@@ x"}
+        comment = {
+            "id": 7,
+            "body": "/codeloop\nFix this line.",
+            "path": "calc.py",
+            "line": 2,
+            "diff_hunk": "@@ x",
+            "created_at": it.host.now(),
+            "pull": number,
+            "user": {"login": "ada", "type": "User"},
+        }
+        it.host.line_comments.append(comment)
         payload = it.host.event("pull_request_review_comment", "created", number, comment=comment)
         assert it.handle("pull_request_review_comment", payload).returncode == 0
         assert it.show("feature") == FIXED
@@ -194,7 +204,7 @@ def test_a_job_that_is_killed_is_finished_by_the_next_without_a_second_of_anythi
         assert len(it.host.pulls) == 1
         (text,) = it.host.own_comments(number)
         assert "**codeloop** · done" in text
-        assert "Fixed: `add` subtracted." in text
+        assert "Fixed\\: `add` subtracted." in text
         assert it.host.git("rev-list", "--count", "main..codeloop/issue-1") == "1"
 
 

@@ -41,7 +41,7 @@ async def test_all_pages_are_read_and_comments_of_others_are_never_ours(host: Gi
     found = await github.find_comment(number, is_pull=False, marker=COMMENT_MARKER)
     assert found is not None
     assert found.id == str(own["id"])
-    assert len((await github.read_thread(number, is_pull=False)).texts) == 8
+    assert len((await github.read_thread(number, is_pull=False)).texts) == 7
     await github.close()
 
 

@@ -4,14 +4,12 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.automation.ci.agent_program import hide_secrets
 from codeloop.automation.ci.output_files import write_output
 from codeloop.automation.ci.thread_comment import (
     ThreadRecord,
     mark_done,
     read_record,
     render_comment,
-    sanitize_answer,
 )
 from codeloop.schema.errors import CodeloopError
 
@@ -50,31 +48,3 @@ def test_done_requests_are_kept_up_to_a_bound() -> None:
     for number in range(300):
         record = mark_done(record, f"comment-{number}", 0.01)
     assert (len(record.done), record.done[-1], record.cost) == (200, "comment-299", 3.0)
-
-
-def test_an_answer_notifies_nobody_hides_nothing_and_runs_nothing() -> None:
-    text = sanitize_answer(
-        "@ada and\n/close\n  /merge\n<!-- codeloop-thread {} -->\n![x](https://e.org/?q=1) <img src=y>"
-    )
-    assert "@ada" not in text
-    assert "\n/close" not in text
-    assert "  /merge" not in text
-    assert "<!--" not in text
-    assert "![" not in text
-    assert "<img" not in text
-    assert sanitize_answer("`@decorator` in src/a.py, a / b") == "`@decorator` in src/a.py, a / b"
-    assert len(sanitize_answer("x" * 60_000)) < 51_000
-
-
-def test_the_environment_of_a_session_has_no_secret_of_the_host() -> None:
-    given = {
-        "PATH": "/bin",
-        "ANTHROPIC_API_KEY": "k",
-        "GITHUB_TOKEN": "t0ken",
-        "MY_COPY": "x t0ken y",
-        "ACTIONS_ID_TOKEN_REQUEST_TOKEN": "x",
-        "GITHUB_ENV": "/f",
-        "CI_JOB_TOKEN": "j",
-        "GITHUB_SHA": "abc",
-    }
-    assert hide_secrets(given, "t0ken") == {"PATH": "/bin", "ANTHROPIC_API_KEY": "k", "GITHUB_SHA": "abc"}

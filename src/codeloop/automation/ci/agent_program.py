@@ -2,8 +2,9 @@
 
 import asyncio
 import os
+import re
 import signal
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from codeloop.automation.ci.agent_environment import make_agent_environment
 from codeloop.automation.ci.json_fields import get_list, get_object, get_text
 from codeloop.automation.command_lines import CODELOOP_COMMAND
 from codeloop.kit.run_program import kill_program, start_program
@@ -22,33 +24,14 @@ from codeloop.schema.wire import JSON
 _TOOL_CALL_PREFIX = b'{"type":"tool_use"'
 # A line may contain the whole output of a tool call.
 _MAX_LINE_BYTES = 64 * 1024 * 1024
-# Secrets of the host, and the files by which a step of a job sets variables and paths of the next steps.
-_HIDDEN_VARIABLES = frozenset(
-    (
-        *("GITHUB_TOKEN", "GH_TOKEN", "GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STATE"),
-        *("GITHUB_STEP_SUMMARY", "GITHUB_EVENT_PATH", "CODELOOP_GITLAB_TOKEN", "GITLAB_TOKEN", "TRIGGER_PAYLOAD"),
-        # This URL contains the job's token.
-        "CI_REPOSITORY_URL",
-    )
-)
-# ACTIONS_: tokens for GitHub's caches and artifacts. INPUT_: inputs of an action, such as tokens. CI_: passwords of
-# GitLab.
-_HIDDEN_PREFIXES = (
-    "ACTIONS_",
-    "INPUT_",
-    "CI_JOB_TOKEN",
-    "CI_JOB_JWT",
-    "CI_REGISTRY_",
-    "CI_DEPENDENCY_PROXY_",
-    "CI_DEPLOY_",
-)
+_RELAY_SECONDS = 1.0
 
 
 class AgentLimits(Struct, frozen=True):
     """The limits and options of a session: `cost` in dollars, `steps` (requests to the model), and time in `seconds`.
 
     `profile`: the permission profile. `model`, `agent`, `config`: as the flags of `codeloop run`, "" for the default.
-    `is_trusted`: as its flag `--trust`.
+    `is_trusted`: as its flag `--trust`. `variables`: names of variables that look like secrets and that it gets.
     """
 
     cost: float
@@ -59,6 +42,7 @@ class AgentLimits(Struct, frozen=True):
     agent: str = ""
     is_trusted: bool = False
     config: str = ""
+    variables: tuple[str, ...] = ()
 
 
 class AgentResult(
@@ -87,16 +71,6 @@ class RecordedCall(Struct, frozen=True):
     output: str
 
 
-def hide_secrets(environment: Mapping[str, str], token: str) -> dict[str, str]:
-    """Return an environment without secrets and step files of the host, and without any variable that has the token."""
-    # A workflow may copy the token to a variable of any name, so the values are searched, too.
-    return {
-        name: value
-        for name, value in environment.items()
-        if name not in _HIDDEN_VARIABLES and not name.startswith(_HIDDEN_PREFIXES) and not (token and token in value)
-    }
-
-
 class AgentProgram:
     """Starts `codeloop` for one CI job. `token`: the host's token, which the program must not get."""
 
@@ -107,7 +81,8 @@ class AgentProgram:
         # Python knows a stale bytecode file by the size and the second of its source. Two commits that are checked out
         # within a second may agree in both, and then the bytecode of one would run for the other.
         no_bytecode = {"PYTHONDONTWRITEBYTECODE": "1", "PYTHONPYCACHEPREFIX": "/nonexistent"}
-        self._environment = {**hide_secrets(os.environ, token), **no_bytecode}
+        shown = (*limits.variables, *_find_named_variables(limits.config))
+        self._environment = {**make_agent_environment(os.environ, token, limits.model, shown), **no_bytecode}
 
     async def run(self, directory: Path, title: str, prompt: str, schema: Path | None = None) -> AgentResult:
         """Run a session with one prompt. `schema`: the file with the JSON Schema of a structured answer."""
@@ -169,8 +144,9 @@ class AgentProgram:
         A program that had to be ended has no last line. Its stderr goes to the log of the job.
         """
         process = await start_program(
-            command, folder=directory, environment=self._environment, stderr=None, limit_bytes=_MAX_LINE_BYTES
+            command, folder=directory, environment=self._environment, limit_bytes=_MAX_LINE_BYTES
         )
+        relay = asyncio.create_task(self._relay_errors(process))
         last_line = b""
         try:
             async with asyncio.timeout(seconds):
@@ -191,7 +167,26 @@ class AgentProgram:
         finally:
             if process.returncode is None:
                 await _end_program(process)
+            # A program that it has left behind may keep the pipe open.
+            with suppress(TimeoutError):
+                async with asyncio.timeout(_RELAY_SECONDS):
+                    await relay
         return process.returncode or 0, last_line
+
+    async def _relay_errors(self, process: asyncio.subprocess.Process) -> None:
+        """Write the lines of a program's stderr to the log of the job."""
+        if process.stderr is not None:
+            async for line in process.stderr:
+                self._write_log(line.decode("utf-8", "replace").rstrip().removeprefix("codeloop: "))
+
+
+def _find_named_variables(config: str) -> list[str]:
+    """Return the variables that a configuration file (its path; "": none) names as `{env:NAME}`."""
+    try:
+        return re.findall(r"\{env:(\w+)\}", Path(config).read_text(encoding="utf-8")) if config else []
+    # The program reports the file that it can't read.
+    except (OSError, UnicodeDecodeError):
+        return []
 
 
 async def _end_program(process: asyncio.subprocess.Process) -> None:

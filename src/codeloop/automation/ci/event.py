@@ -1,12 +1,13 @@
 """The event that a host passes to a CI job: the parsers for GitHub and GitLab, and the decision what to do. No I/O."""
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.automation.ci.json_fields import get_object, get_text
+from codeloop.automation.ci.json_fields import get_object, get_text, parse_moment
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON
 
@@ -48,6 +49,14 @@ class CiEvent(Struct, frozen=True, kw_only=True):
     """The text that may contain the trigger, or the task of a schedule or of a run by hand."""
     about: str = ""
     """What the text is about, such as lines of a file; for the kind "label", the label."""
+    title: str | None = None
+    """The title of the issue or pull request at the event; None: the event does not say."""
+    body: str | None = None
+    """Its description at the event; None: the event does not say."""
+    source: str = ""
+    """The path of the comment that `text` is, as `Host.read_text` takes it; "": it is no comment."""
+    moment: float = math.inf
+    """The time of the event in seconds since the epoch; inf: the event is about what is there now."""
 
 
 class Task(Struct, frozen=True):
@@ -136,12 +145,18 @@ def read_github_event(name: str, payload: JSON, run_id: str, task: str) -> CiEve
     if name in {"issue_comment", "issues"}:
         # To GitHub, a pull request is also an issue, with one more field.
         issue = payload["issue"]
-        common_fields |= {"number": issue["number"], "is_pull": "pull_request" in issue}
+        common_fields |= {"number": issue["number"], "is_pull": "pull_request" in issue, **_read_github_text(issue)}
         if name == "issue_comment":
             comment = payload["comment"]
             return CiEvent(
-                kind="comment", key=f"comment-{comment['id']}", text=get_text(comment, "body"), **common_fields
+                kind="comment",
+                key=f"comment-{comment['id']}",
+                text=get_text(comment, "body"),
+                source=f"issues/comments/{comment['id']}",
+                moment=_read_moment(comment, "created_at"),
+                **common_fields,
             )
+        common_fields["moment"] = _read_moment(issue, "updated_at" if action == "labeled" else "created_at")
         if action == "labeled":
             label = payload["label"]["name"]
             # The time makes the key: a label that is removed and set again is a new event.
@@ -161,6 +176,7 @@ def _read_github_pull(name: str, payload: JSON, common_fields: JSON) -> CiEvent:
     is_fork = head != pull["base"]["repo"]["full_name"]
     pull_fields: JSON = {
         **common_fields,
+        **_read_github_text(pull),
         "number": pull["number"],
         "is_pull": True,
         "is_fork": is_fork,
@@ -169,19 +185,49 @@ def _read_github_pull(name: str, payload: JSON, common_fields: JSON) -> CiEvent:
     match name:
         case "pull_request_review":
             review = payload["review"]
-            return CiEvent(kind="comment", key=f"review-{review['id']}", text=get_text(review, "body"), **pull_fields)
+            return CiEvent(
+                kind="comment",
+                key=f"review-{review['id']}",
+                text=get_text(review, "body"),
+                source=f"pulls/{pull['number']}/reviews/{review['id']}",
+                moment=_read_moment(review, "submitted_at"),
+                **pull_fields,
+            )
         case "pull_request_review_comment":
             comment = payload["comment"]
             # `line` is null when a later push has changed the line.
             line = comment.get("line") or get_text(comment, "original_line")
             about = f"{comment.get('path', '')}:{line}\n{comment.get('diff_hunk', '')}"
-            key = f"line-comment-{comment['id']}"
-            return CiEvent(kind="comment", key=key, text=get_text(comment, "body"), about=about, **pull_fields)
+            return CiEvent(
+                kind="comment",
+                key=f"line-comment-{comment['id']}",
+                text=get_text(comment, "body"),
+                about=about,
+                source=f"pulls/comments/{comment['id']}",
+                moment=_read_moment(comment, "created_at"),
+                **pull_fields,
+            )
         case _:
             # The description may contain a request. It counts once: a later push does not repeat it.
-            text = get_text(pull, "body") if payload.get("action") == "opened" else ""
-            key = f"pull-{pull['number']}-{pull['head']['sha']}"
-            return CiEvent(kind="pull", key=key, text=text, **pull_fields)
+            is_opened = payload.get("action") == "opened"
+            return CiEvent(
+                kind="pull",
+                key=f"pull-{pull['number']}-{pull['head']['sha']}",
+                text=get_text(pull, "body") if is_opened else "",
+                moment=_read_moment(pull, "created_at" if is_opened else "updated_at"),
+                **pull_fields,
+            )
+
+
+def _read_github_text(thread: JSON) -> JSON:
+    """Return the fields `title` and `body` of an event about an issue or a pull request."""
+    return {"title": get_text(thread, "title"), "body": get_text(thread, "body")}
+
+
+def _read_moment(row: JSON, name: str) -> float:
+    """Return the time in a field; 0 for none, so that nothing counts as older than the event."""
+    moment = parse_moment(get_text(row, name))
+    return moment if math.isfinite(moment) else 0.0
 
 
 def read_gitlab_event(environment: Mapping[str, str], payload: JSON | None, task: str) -> CiEvent | Skip:
@@ -224,9 +270,14 @@ def _read_gitlab_note(payload: JSON) -> CiEvent | Skip:
     user = get_object(payload, "user")
     username = get_text(user, "username")
     position = get_object(note, "position")
+    kind = "issues" if pull is None else "merge_requests"
     return CiEvent(
         kind="comment",
         key=f"comment-{note['id']}",
+        title=get_text(thread, "title"),
+        body=get_text(thread, "description"),
+        source=f"{kind}/{thread['iid']}/notes/{note['id']}",
+        moment=_read_moment(note, "created_at"),
         actor=get_text(user, "id"),
         # GitLab names the accounts of access tokens `project_ID_bot_HASH` and `group_ID_bot_HASH`.
         is_bot=username.startswith(("project_", "group_")) and "_bot" in username,

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from codeloop.automation.ci.agent_program import AgentProgram
 from codeloop.automation.ci.event import CiEvent, Review, Skip, Task, plan_work
 from codeloop.automation.ci.hosts.host import Comment, Host
+from codeloop.automation.ci.inert_text import make_inert_phrase
 from codeloop.automation.ci.job import CiJob, CiOutcome, JobSettings
 from codeloop.automation.ci.job_repository import JobRepository
 from codeloop.automation.ci.output_files import remove_links, write_output
@@ -19,7 +20,6 @@ from codeloop.automation.ci.thread_comment import (
     mark_done,
     read_record,
     render_comment,
-    sanitize_answer,
 )
 from codeloop.kit.remove_tree import temporary_folder
 from codeloop.schema.bounds.automation import CI_CLAIM_DELAY, CI_END, CI_POLL
@@ -81,7 +81,7 @@ async def _carry_out(job: CiJob, event: CiEvent, plan: Task | Review, write_log:
             job,
             event,
             record,
-            CiOutcome(title="failed", text=f"> {sanitize_answer(str(error))}", exit_code=1, is_done=False),
+            CiOutcome(title="failed", text=f"> {make_inert_phrase(str(error))}", exit_code=1, is_done=False),
             write_log,
         )
         raise

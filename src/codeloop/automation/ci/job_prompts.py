@@ -23,9 +23,10 @@ def quote_thread(thread: Thread) -> str:
     # Nobody can know the mark in advance, so no text of the thread can pretend to be a part of the prompt around it.
     if not thread.title and not thread.texts:
         return ""
-    texts = "\n\n".join(
-        f"{author or 'somebody'} wrote:\n{text.strip()}" for author, text in thread.texts if text.strip()
-    )
+    # What codeloop's own account has written is known to it, or was written by a model.
+    rows = [] if thread.is_own else [(thread.author, thread.body)]
+    rows += [(row.author, row.text) for row in thread.texts]
+    texts = "\n\n".join(f"{author or 'somebody'} wrote:\n{text.strip()}" for author, text in rows if text.strip())
     text = f"Title: {thread.title}\n\n{texts}"
     if len(text) > CI_THREAD.value:
         # The beginning has the request, the end the latest comments.

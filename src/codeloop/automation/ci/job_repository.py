@@ -160,12 +160,15 @@ class JobRepository:
 
         The branch is the commits from `base`, without it, to `commit`; of these, the last 200 are looked at.
         """
-        # Git separates id and message by a NUL, and ends each entry with a byte 1: a message has line breaks.
-        log = await self._run_with_git_dir("log", "--format=%H%x00%B%x01", "--max-count=200", commit, f"^{base}")
-        for entry in log.split("\x01"):
-            sha, _, message = entry.strip().partition("\0")
-            if f"\n{REQUEST_TRAILER}: {key}\n" in f"{message}\n":
-                return RequestCommit(sha, message)
+        # Git separates these by a NUL, and ends each entry with a byte 1: a message has line breaks. Git says which
+        # lines are trailers: one of this form elsewhere in a message is text.
+        trailers = f"%(trailers:key={REQUEST_TRAILER},valueonly)"
+        log_format = f"--format=%H%x00{trailers}%x00%B%x01"
+        log = await self._run_with_git_dir("log", log_format, "--max-count=200", commit, f"^{base}")
+        for entry in log.split("\x01")[:-1]:
+            sha, keys, message = entry.strip("\n").split("\0", 2)
+            if key in keys.splitlines():
+                return RequestCommit(sha, message.strip())
         return None
 
     async def list_changed_lines(self, base: str, head: str) -> Mapping[str, frozenset[int]]:

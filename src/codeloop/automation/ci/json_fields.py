@@ -1,5 +1,7 @@
 """Reads fields of JSON objects that hosts send, in which any field may be missing, null or of another type."""
 
+import math
+from datetime import UTC, datetime
 from typing import Any, cast
 
 from codeloop.schema.wire import JSON
@@ -29,3 +31,16 @@ def get_text(row: JSON, name: str) -> str:
     """Return the text in a field, or its integer as text; "" if there is neither."""
     value: Any = row.get(name)
     return str(value) if isinstance(value, str | int) else ""
+
+
+def parse_moment(text: str) -> float:
+    """Return a host's time, such as `2026-01-02T03:04:05Z` or `2026-01-02 03:04:05 UTC`, in seconds since the epoch.
+
+    inf: the text is none.
+    """
+    try:
+        moment = datetime.fromisoformat(text.replace(" UTC", "Z"))
+    except ValueError:
+        return math.inf
+    # Times without a zone are in UTC.
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -7,12 +7,20 @@ from msgspec import Struct
 
 from codeloop.automation.ci.agent_program import AgentResult
 from codeloop.automation.ci.event import CiEvent, Task
-from codeloop.automation.ci.hosts.host import NO_THREAD, Thread
+from codeloop.automation.ci.event_thread import describe_late_texts, read_event_thread
+from codeloop.automation.ci.hosts.host import Thread
+from codeloop.automation.ci.inert_text import (
+    make_code_span,
+    make_inert_line,
+    make_inert_markdown,
+    make_inert_message,
+    make_inert_phrase,
+    read_inert_message,
+)
 from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_session
 from codeloop.automation.ci.job_prompts import quote_thread, read_prompt
 from codeloop.automation.ci.job_repository import REQUEST_TRAILER, GitProblem, PushRejected
 from codeloop.automation.ci.output_files import write_output
-from codeloop.automation.ci.thread_comment import sanitize_answer
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import replace
@@ -28,6 +36,11 @@ _OUTCOME_TITLES = {
 }
 # After one of these, a second delivery of the event does not start the task again.
 _FINAL_EXIT_CODES = frozenset({0, 4, 5, 124})
+_MAX_TITLE_CHARACTERS = 70
+_REFUSAL = (
+    "Since this was asked for, {changes} changed. Only what the person who asked has read is carried out, so nothing "
+    "was done. Read it as it is now, and ask again."
+)
 
 
 class StartPoint(Struct, frozen=True):
@@ -52,13 +65,17 @@ async def run_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
     earlier_commit = await job.repository.find_request_commit(event.key, start.commit, start.base_commit)
     # An earlier job pushed the commit, and ended before it could report that.
     if earlier_commit is not None:
-        outcome = CiOutcome(title="done", text="", exit_code=0)
         answer = _extract_answer(earlier_commit.message)
+        outcome = CiOutcome(title="done", text=make_inert_markdown(answer), exit_code=0)
         return await _open_pull_request(job, event, start, earlier_commit.sha, answer, outcome)
+    event_thread = await read_event_thread(job.host, event)
+    if event_thread.changes:
+        text = _REFUSAL.format(changes=" and ".join(event_thread.changes))
+        return CiOutcome(title="not run", text=text, exit_code=0)
     await job.repository.check_out(start.commit, start.branch)
     # Files that were there before, such as those of an earlier build step, are not part of the change.
     before = await job.repository.record_files(start.commit)
-    thread = await job.host.read_thread(event.number, is_pull=event.is_pull) if event.number else NO_THREAD
+    thread = event_thread.thread
     title = _make_title(event, task, thread)
     result = await job.agent.run(job.settings.work, title, _make_prompt(job, event, task, thread, start))
     page = await export_session(job, result)
@@ -69,10 +86,10 @@ async def run_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
         text=_format_answer(result),
         exit_code=result.exit_code,
         cost=result.cost,
-        facts=(page, *describe_run(result)),
+        facts=(page, *describe_run(result), describe_late_texts(event_thread)),
         is_done=result.exit_code in _FINAL_EXIT_CODES,
     )
-    message = f"{title}\n\n{answer}\n\n{REQUEST_TRAILER}: {event.key}\n"
+    message = f"{title}\n\n{make_inert_message(answer)}\n\n{REQUEST_TRAILER}: {event.key}\n"
     commit = await job.repository.commit(start.commit, before, after, message, job.host.author)
     if commit is None:
         return outcome
@@ -83,7 +100,8 @@ async def run_task(job: CiJob, event: CiEvent, task: Task) -> CiOutcome:
         patch = write_output(job.settings.output, "changes.patch", text)
         raise CodeloopError(f"{problem} The changes are in {patch.name} among the files of this job.") from None
     if branch != start.branch:
-        note = f"`{start.branch}` has moved or is protected, so the commit is on `{branch}`."
+        old_branch, new_branch = make_code_span(start.branch), make_code_span(branch)
+        note = f"{old_branch} has moved or is protected, so the commit is on {new_branch}."
         outcome = replace(outcome, text=f"{outcome.text}\n\n{note}")
         start = replace(start, branch=branch)
         # The task is about a pull request, which has its branch: no second one is opened for the new branch.
@@ -136,16 +154,15 @@ async def _open_pull_request(
 
     Returns the outcome with a link to it and the commit.
     """
-    result_link = f"commit {commit[:10]} on `{start.branch}`"
+    result_link = f"commit {commit[:10]} on {make_code_span(start.branch)}"
     if not start.is_pull:
-        thread = await job.host.read_thread(event.number, is_pull=False) if event.number else NO_THREAD
         closes = f"\n\nCloses #{event.number}" if event.number else ""
-        title = thread.title or one_line(event.text, 70) or "Changes by codeloop"
-        pull = await job.host.open_pull(start.branch, start.base, title, f"{sanitize_answer(answer)}{closes}")
+        title = make_inert_line(event.title or event.text, _MAX_TITLE_CHARACTERS) or "Changes by codeloop"
+        pull = await job.host.open_pull(start.branch, start.base, title, f"{make_inert_markdown(answer)}{closes}")
         # A plain git host has no pull requests, and so no URL of one.
         if pull.url:
             result_link = f"[pull request #{pull.number}]({pull.url}), {result_link}"
-    return replace(outcome, text=outcome.text or sanitize_answer(answer), facts=(result_link, *outcome.facts))
+    return replace(outcome, facts=(result_link, *outcome.facts))
 
 
 def _make_title(event: CiEvent, task: Task, thread: Thread) -> str:
@@ -155,7 +172,7 @@ def _make_title(event: CiEvent, task: Task, thread: Thread) -> str:
     """
     first_line = next((line for line in task.text.splitlines() if line.strip()), "")
     candidates = (first_line, thread.title) if event.is_pull else (thread.title, first_line)
-    return one_line(next(filter(None, candidates), f"Request {event.key}"), 70)
+    return make_inert_line(next(filter(None, candidates), f"Request {event.key}"), _MAX_TITLE_CHARACTERS)
 
 
 def _make_prompt(job: CiJob, event: CiEvent, task: Task, thread: Thread, start: StartPoint) -> str:
@@ -173,12 +190,12 @@ def _make_prompt(job: CiJob, event: CiEvent, task: Task, thread: Thread, start: 
 
 def _format_answer(result: AgentResult) -> str:
     """Return the text of the comment: the agent's answer, and the error if the run failed."""
-    pieces = [sanitize_answer(result.text.strip())]
+    pieces = [make_inert_markdown(result.text.strip())]
     if result.exit_code != 0 and result.message:
-        pieces.append(f"> {sanitize_answer(one_line(result.message, 600))}")
+        pieces.append(f"> {make_inert_phrase(one_line(result.message, 600))}")
     return "\n\n".join(piece for piece in pieces if piece)
 
 
 def _extract_answer(message: str) -> str:
     """Return the agent's answer from a commit message, without title and trailer."""
-    return re.sub(rf"\n+{REQUEST_TRAILER}: .*\s*\Z", "", message.partition("\n\n")[2]).strip()
+    return read_inert_message(re.sub(rf"\n+{REQUEST_TRAILER}: .*\s*\Z", "", message.partition("\n\n")[2]).strip())

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 import msgspec
 from msgspec import Struct
 
-from codeloop.schema.bounds.automation import CI_COMMENT, CI_REQUESTS
+from codeloop.schema.bounds.automation import CI_REQUESTS
 
 COMMENT_MARKER = "<!-- codeloop-thread "
 _RECORD_PATTERN = re.compile(re.escape(COMMENT_MARKER) + r"(\{.*?\}) -->")
-_TRUNCATION_NOTE = "\n\n... (the rest is in the session)"
 
 
 class ThreadRecord(Struct, frozen=True, omit_defaults=True):
@@ -43,25 +42,14 @@ def mark_done(record: ThreadRecord, key: str, cost: float) -> ThreadRecord:
 
 
 def render_comment(record: ThreadRecord, title: str, text: str, facts: Sequence[str]) -> str:
-    """Return a comment: the hidden record, a title, the text, and a line of facts."""
+    """Return a comment: the hidden record, a title, the text (Markdown), and a line of facts."""
     record_comment = f"{COMMENT_MARKER}{msgspec.json.encode(record).decode()} -->"
     line = " · ".join(fact for fact in facts if fact)
-    body = f"\n{text.strip()}\n" if text.strip() else ""
+    # A space at the start belongs to the fence of a block of code.
+    content = text.strip("\n")
+    body = f"\n{content}\n" if content else ""
     footer = f"\n---\n{line}\n" if line else ""
     return f"{record_comment}\n**codeloop** · {title}\n{body}{footer}"
-
-
-def sanitize_answer(text: str) -> str:
-    """Return a model's text, changed so that as a comment it notifies nobody, hides nothing and starts nothing."""
-    # Text that the model has read may have made it write any of this. HTML comments are hidden.
-    safe_text = text if len(text) <= CI_COMMENT.value else text[: CI_COMMENT.value].rstrip() + _TRUNCATION_NOTE
-    safe_text = safe_text.replace("<!--", "&lt;!--")
-    # `@name` notifies a user, and a line such as `/merge` is a command to the host. A zero-width space stops both.
-    safe_text = re.sub(r"(?<![\w`/.])@(?=\w)", "@\u200b", safe_text)
-    safe_text = re.sub(r"^(\s*)/(?=\w)", "\\1\u200b/", safe_text, flags=re.MULTILINE)
-    # The address of an image is loaded when the comment is read, and could carry data away.
-    safe_text = re.sub(r"<(?=img\b)", "&lt;", safe_text, flags=re.IGNORECASE)
-    return re.sub(r"!\[([^\]\n]*)\](?=[(\[])", r"[\1]", safe_text)
 
 
 def format_cost(cost: float) -> str:

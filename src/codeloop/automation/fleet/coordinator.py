@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from codeloop.automation.fleet.driver import OUTPUT_NAME, Driver, DriverLost, FleetStopped, JobTask, read_cost
+from codeloop.automation.fleet.driver import OUTPUT_NAME, Driver, DriverLost, FleetStopped, JobTask, get_cost, read_cost
 from codeloop.automation.fleet.end_programs import end_programs
 from codeloop.automation.fleet.job_attempt import INTERRUPTED_EXIT_CODE, JobAttempt, read_result
 from codeloop.automation.fleet.ledger import Ledger, LedgerRow
@@ -219,10 +219,10 @@ class Coordinator:
         # Somebody has interrupted the agent: this counts as a stop of the whole fleet.
         if result.get("exitCode") == INTERRUPTED_EXIT_CODE:
             self.is_stopping = True
-            self._ledger.record_cost(job.id, row.attempt, float(result.get("cost") or 0.0))
+            self._ledger.record_cost(job.id, row.attempt, get_cost(result))
             self._ledger.requeue((job.id, row.attempt))
             return ""
-        state = "failed" if result.get("exitCode") else "done"
+        state = "done" if result.get("exitCode") == 0 else "failed"
         if self._ledger.finish_attempt(job.id, row.attempt, state, result):
             self._on_result(row, result)
         return ""

@@ -3,18 +3,14 @@
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Protocol
+from typing import Annotated, Any, Protocol
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from codeloop.automation.fleet.jobs import FleetJob
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import DECODE_ERRORS, JSON
-
-# The fields of the result of `codeloop run --format json` that the table of a fleet stores.
-RESULT_KEYS = ("reason", "message", "text", "cost", "steps", "durationMs", "sessionID", "exitCode", "goal", "checks")
-
 
 OUTPUT_NAME = "run.jsonl"
 """The file with the output of `codeloop run --format json` in the folder of an attempt on this machine."""
@@ -68,7 +64,7 @@ class Driver(Protocol):
         """Run the agent to its end; afterwards its changes are in `task.tree`, committed or not.
 
         `record_child` is called with the id of the process on this machine that works on the job, if there is one; it
-        leads its own session. Returns the fields in RESULT_KEYS, at least `exitCode`. Raises FleetStopped soon after
+        leads its own session. Returns the result as `check_result` does. Raises FleetStopped soon after
         `is_stopping` returns True, when all processes have ended; DriverLost; and CodeloopError when the job failed.
         """
         ...
@@ -80,6 +76,45 @@ class Driver(Protocol):
     def remove_remains(self, job_id: str) -> None:
         """Remove what is left on other machines of a job whose result is stored. Raises DriverLost."""
         ...
+
+
+class _RunResult(
+    Struct,
+    frozen=True,
+    kw_only=True,
+    rename={"exit_code": "exitCode", "milliseconds": "durationMs", "session_id": "sessionID"},
+):
+    """The fields of the result of `codeloop run --format json` that the table of a fleet stores."""
+
+    exit_code: int
+    reason: str | None = None
+    message: str | None = None
+    text: str | None = None
+    cost: Annotated[float, Meta(ge=0, le=1e9)] | None = None
+    steps: Annotated[int, Meta(ge=0)] | None = None
+    milliseconds: Annotated[float, Meta(ge=0)] | None = None
+    session_id: str | None = None
+    goal: Any = None
+    checks: Any = None
+
+
+def check_result(result: JSON) -> JSON:
+    """Return the fields of a result that the table stores, or a failure if it has another shape than ours."""
+    try:
+        msgspec.convert(result, _RunResult)
+    # It may come from another machine, where something else has answered.
+    except msgspec.ValidationError as error:
+        return {"reason": "error", "exitCode": 1, "message": f"The answer is no result of codeloop: {error}."}
+    return {key: result[key] for key in _RunResult.__struct_encode_fields__ if key in result}
+
+
+def get_cost(result: JSON) -> float:
+    """Return the dollars of a result; 0 if it does not say."""
+    # A table may be shared with others, and holds results of earlier versions, which were not checked.
+    try:
+        return msgspec.convert(result.get("cost") or 0.0, float)
+    except msgspec.ValidationError:
+        return 0.0
 
 
 def read_cost(output: Path) -> float:

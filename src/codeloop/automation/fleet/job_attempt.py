@@ -110,6 +110,6 @@ def _read_git_settings(tree: Path) -> list[bytes]:
 def read_result(final_folder: Path) -> JSON | None:
     """Return the result in the final folder of a job; None if the job is not finished."""
     try:
-        return msgspec.json.decode((final_folder / "result.json").read_bytes())
+        return msgspec.json.decode((final_folder / "result.json").read_bytes(), type=JSON)
     except (OSError, *DECODE_ERRORS):
         return None

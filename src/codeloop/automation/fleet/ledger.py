@@ -9,10 +9,11 @@ from typing import Any, Literal, NamedTuple, Protocol
 import msgspec
 from msgspec import Struct, structs
 
+from codeloop.automation.fleet.driver import get_cost
 from codeloop.automation.fleet.jobs import FleetJob
 from codeloop.kit.processes import read_start_time
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import DECODE_ERRORS, JSON
 
 JobState = Literal["waiting", "running", "done", "failed"]
 # `owner` and `owner_started` are the LedgerOwner that runs the job, `child` the process on its machine. Process ids are
@@ -166,7 +167,7 @@ class Ledger:
         sql = """UPDATE job SET state = ?, result = ?, child = 0, changed = ?
             WHERE id = ? AND attempt = ? AND state = 'running'"""
         with self._database.open_transaction() as cursor:
-            cursor.execute(_RECORD_COST, (job_id, attempt, _read_cost(result)))
+            cursor.execute(_RECORD_COST, (job_id, attempt, get_cost(result)))
             cursor.execute(sql, (state, msgspec.json.encode(result).decode(), time.time(), job_id, attempt))
             return cursor.rowcount == 1
 
@@ -216,7 +217,7 @@ class Ledger:
             cursor.execute("SELECT data, state, attempt, result, changed FROM job ORDER BY place, id")
             rows = [_parse_row(row) for row in cursor.fetchall()]
         # Of a fleet from before costs were recorded, only the results have them.
-        return [structs.replace(row, cost=costs.get(row.job.id, _read_cost(row.result))) for row in rows]
+        return [structs.replace(row, cost=costs.get(row.job.id, get_cost(row.result))) for row in rows]
 
     def store_pull_request(self, pull: FleetPullRequest) -> None:
         """Store the state of a pull request."""
@@ -262,10 +263,6 @@ class Ledger:
                 cursor.execute("INSERT INTO fleet VALUES ('stop', '1')")
 
 
-def _read_cost(result: JSON) -> float:
-    return float(result.get("cost") or 0.0)
-
-
 def _parse_row(row: tuple[str, JobState, int, str, float]) -> LedgerRow:
     data, state, attempt, result, changed = row
     try:
@@ -273,4 +270,11 @@ def _parse_row(row: tuple[str, JobState, int, str, float]) -> LedgerRow:
     # Others may write into a shared PostgreSQL table.
     except msgspec.DecodeError as error:
         raise CodeloopError(f"The table has a row that is no job: {error}.") from error
-    return LedgerRow(job=job, state=state, attempt=attempt, result=msgspec.json.decode(result), changed=changed)
+    return LedgerRow(job=job, state=state, attempt=attempt, result=_parse_result(result), changed=changed)
+
+
+def _parse_result(text: str) -> JSON:
+    try:
+        return msgspec.json.decode(text, type=JSON)
+    except DECODE_ERRORS:
+        return {"reason": "error", "exitCode": 1, "message": "The table holds no result that can be read."}

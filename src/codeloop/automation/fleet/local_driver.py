@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from codeloop.automation.command_lines import CODELOOP_COMMAND
-from codeloop.automation.fleet.driver import OUTPUT_NAME, RESULT_KEYS, FleetStopped, JobTask, read_cost
+from codeloop.automation.fleet.driver import OUTPUT_NAME, FleetStopped, JobTask, check_result, read_cost
 from codeloop.automation.fleet.end_programs import MAX_PARALLEL_ENDS, end_program
 from codeloop.kit.programs import make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_POLL, FLEET_STOP_TIME
@@ -64,7 +64,7 @@ class LocalDriver:
                 "message": "It ended without a result.",
                 "cost": read_cost(task.folder / OUTPUT_NAME),
             }
-        return {key: last[key] for key in RESULT_KEYS if key in last}
+        return check_result(last)
 
     def _end_in_slot(self, pid: int) -> None:
         """End one of many agents: ask it to end when a slot is free, or kill it if none becomes free in time."""

@@ -16,8 +16,8 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.automation.ci.hosts.host import Host, PullRequest
+from codeloop.automation.ci.inert_text import make_code_span, make_inert_markdown, make_inert_phrase
 from codeloop.automation.ci.job_repository import make_credential_variables
-from codeloop.automation.ci.thread_comment import sanitize_answer
 from codeloop.automation.fleet.git import run_git
 from codeloop.automation.fleet.ledger import FleetPullRequest, Ledger, LedgerRow
 from codeloop.automation.fleet.repository_host import find_repository_host, normalise_address
@@ -246,8 +246,9 @@ def _describe_pull(name: str, changes: Sequence[_Change]) -> tuple[str, str]:
     title = _make_title(changes[0]) if len(changes) == 1 else f"{name}: {len(changes)} changes"
     parts: list[str] = []
     for change in changes:
-        answer = sanitize_answer(str(change.row.result.get("text") or "").strip())
-        parts.append(f"**{_make_title(change)}** (job `{change.row.job.id}`)\n\n{answer}".strip())
+        answer = make_inert_markdown(str(change.row.result.get("text") or "").strip())
+        title_phrase, job = make_inert_phrase(_make_title(change)), make_code_span(change.row.job.id)
+        parts.append(f"**{title_phrase}** (job {job})\n\n{answer}".strip())
     return title, "\n\n".join(parts)
 
 

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from codeloop import __version__
-from codeloop.automation.ci.hosts.host import Author, Comment, HostProblem, LineComment, PullRequest, Thread
+from codeloop.automation.ci.hosts.host import Author, Comment, HostProblem, LineComment, PullRequest, Thread, ThreadText
 from codeloop.automation.ci.hosts.rest_api import RestApi
-from codeloop.automation.ci.json_fields import get_object, get_text
+from codeloop.automation.ci.json_fields import get_object, get_text, parse_moment
 from codeloop.schema.wire import JSON
 
 _ADVICE_BY_STATUS = {
@@ -61,12 +61,38 @@ class GitHub:
         return bool({collaborator.get("permission"), collaborator.get("role_name")} & _WRITER_ROLES)
 
     async def read_thread(self, number: int, *, is_pull: bool) -> Thread:
-        """Return an issue or a pull request with its texts, without those of this account."""
+        """Return an issue or a pull request as it is now, without the comments of this account."""
         issue = await self._rest.get(f"{self._path}/issues/{number}")
         rows = await self._rest.list_all(f"{self._path}/issues/{number}/comments")
         own_login = await self._read_own_login()
-        texts = [(_read_login(row), get_text(row, "body")) for row in (issue, *rows) if _read_login(row) != own_login]
-        return Thread(number=number, is_pull=is_pull, title=get_text(issue, "title"), texts=tuple(texts))
+        texts = [
+            ThreadText(
+                author=_read_login(row),
+                text=get_text(row, "body"),
+                moment=parse_moment(get_text(row, "updated_at")),
+                source=f"issues/comments/{row['id']}",
+            )
+            for row in rows
+            if _read_login(row) != own_login
+        ]
+        return Thread(
+            number=number,
+            is_pull=is_pull,
+            title=get_text(issue, "title"),
+            author=_read_login(issue),
+            body=get_text(issue, "body"),
+            is_own=_read_login(issue) == own_login,
+            texts=tuple(texts),
+        )
+
+    async def read_text(self, source: str) -> str | None:
+        """Return the text of a comment or review as it is now; None: it was deleted."""
+        try:
+            return get_text(await self._rest.get(f"{self._path}/{source}"), "body")
+        except HostProblem as problem:
+            if problem.status in {404, 410}:
+                return None
+            raise
 
     async def read_pull(self, number: int) -> PullRequest:
         """Return a pull request as it is now."""

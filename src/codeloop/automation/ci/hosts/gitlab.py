@@ -5,9 +5,9 @@ from collections.abc import Sequence
 from urllib.parse import quote
 
 from codeloop import __version__
-from codeloop.automation.ci.hosts.host import Author, Comment, HostProblem, LineComment, PullRequest, Thread
+from codeloop.automation.ci.hosts.host import Author, Comment, HostProblem, LineComment, PullRequest, Thread, ThreadText
 from codeloop.automation.ci.hosts.rest_api import RestApi
-from codeloop.automation.ci.json_fields import get_object, get_text
+from codeloop.automation.ci.json_fields import get_object, get_text, parse_moment
 from codeloop.schema.wire import JSON
 
 _ADVICE_BY_STATUS = {
@@ -52,18 +52,40 @@ class GitLab:
         return member.get("access_level", 0) >= _DEVELOPER_LEVEL and member.get("state", "active") == "active"
 
     async def read_thread(self, number: int, *, is_pull: bool) -> Thread:
-        """Return an issue or a merge request with its texts, without those of this account."""
-        thread = await self._rest.get(self._make_thread_path(number, is_pull=is_pull))
+        """Return an issue or a merge request as it is now, without the notes of this account."""
+        path = self._make_thread_path(number, is_pull=is_pull)
+        thread = await self._rest.get(path)
         notes = await self._list_notes(number, is_pull=is_pull)
         own_id = await self._read_own_id()
         # System notes are those that GitLab writes about changes, such as of labels.
-        texts = [(_read_author(thread), get_text(thread, "description"))]
-        texts += [
-            (_read_author(note), note["body"])
+        texts = [
+            ThreadText(
+                author=_read_author(note),
+                text=note["body"],
+                moment=parse_moment(get_text(note, "updated_at")),
+                source=f"{path.removeprefix(self._path)[1:]}/notes/{note['id']}",
+            )
             for note in notes
             if note["author"]["id"] != own_id and not note["system"]
         ]
-        return Thread(number=number, is_pull=is_pull, title=get_text(thread, "title"), texts=tuple(texts))
+        return Thread(
+            number=number,
+            is_pull=is_pull,
+            title=get_text(thread, "title"),
+            author=_read_author(thread),
+            body=get_text(thread, "description"),
+            is_own=get_object(thread, "author").get("id") == own_id,
+            texts=tuple(texts),
+        )
+
+    async def read_text(self, source: str) -> str | None:
+        """Return the text of a note as it is now; None: it was deleted."""
+        try:
+            return get_text(await self._rest.get(f"{self._path}/{source}"), "body")
+        except HostProblem as problem:
+            if problem.status == 404:
+                return None
+            raise
 
     async def read_pull(self, number: int) -> PullRequest:
         """Return a merge request as it is now."""

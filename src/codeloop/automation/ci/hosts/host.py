@@ -8,13 +8,31 @@ from msgspec import Struct
 from codeloop.schema.errors import CodeloopError
 
 
+class ThreadText(Struct, frozen=True):
+    """A comment of a thread. `moment`: when it was last changed, in seconds since the epoch; inf: unknown.
+
+    `source`: its path, as `Host.read_text` takes it.
+    """
+
+    author: str
+    text: str
+    moment: float
+    source: str
+
+
 class Thread(Struct, frozen=True, kw_only=True):
-    """An issue or a pull request. `texts`: its description and comments, oldest first, as `(author, text)`."""
+    """An issue or a pull request. `body`: its description; `texts`: its comments, oldest first.
+
+    `is_own`: whether codeloop's account has written the description.
+    """
 
     number: int
     is_pull: bool
     title: str
-    texts: tuple[tuple[str, str], ...] = ()
+    author: str = ""
+    body: str = ""
+    is_own: bool = False
+    texts: tuple[ThreadText, ...] = ()
 
 
 NO_THREAD = Thread(number=0, is_pull=False, title="")
@@ -96,7 +114,14 @@ class Host(Protocol):
         ...
 
     async def read_thread(self, number: int, *, is_pull: bool) -> Thread:
-        """Return a thread with its texts, without those of codeloop's account."""
+        """Return a thread as it is now, without the comments of codeloop's account."""
+        ...
+
+    async def read_text(self, source: str) -> str | None:
+        """Return the text of a comment or review as it is now; None: it was deleted.
+
+        `source`: its path below that of the repository in the host's API.
+        """
         ...
 
     async def read_pull(self, number: int) -> PullRequest:

@@ -34,6 +34,10 @@ class PlainGit:
         """Return a thread without texts."""
         return Thread(number=number, is_pull=is_pull, title="")
 
+    async def read_text(self, source: str) -> str | None:
+        """Return None: there are no comments of others."""
+        del source
+
     async def read_pull(self, number: int) -> PullRequest:
         """Return the branch to review in the shape of a pull request."""
         return _make_pull(number, self._head, self._base)

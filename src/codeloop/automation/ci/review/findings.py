@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.automation.ci.agent_program import RecordedCall
-from codeloop.automation.ci.thread_comment import sanitize_answer
+from codeloop.automation.ci.inert_text import make_code_block, make_inert_markdown, make_inert_phrase
 
 ANSWER_SCHEMA: dict[str, Any] = {
     "type": "object",
@@ -168,13 +168,12 @@ def render_proof(finding: ReviewFinding, call: RecordedCall) -> str:
     output = call.output.strip()
     if len(output) > _MAX_OUTPUT_CHARACTERS:
         output = f"{output[:_OUTPUT_HEAD_CHARACTERS]}\n...\n{output[-_OUTPUT_TAIL_CHARACTERS:]}"
-    # A fence must be longer than any run of backticks within it.
-    fence = "`" * max(3, 1 + max((len(run) for run in re.findall("`+", output + finding.command)), default=0))
+    run = make_code_block(f"$ {finding.command}\n{output}\n# exit code {call.exit_code}", "console")
     return (
-        f"**{sanitize_answer(' '.join(finding.title.split()))}**\n\n"
-        f"{sanitize_answer(finding.body)}\n\n"
+        f"**{make_inert_phrase(finding.title)}**\n\n"
+        f"{make_inert_markdown(finding.body)}\n\n"
         f"<details><summary>Reproduced; before this change the same command does not show it.</summary>\n\n"
-        f"{fence}console\n$ {finding.command}\n{output}\n# exit code {call.exit_code}\n{fence}\n\n</details>\n"
+        f"{run}\n\n</details>\n"
     )
 
 

@@ -10,7 +10,9 @@ from msgspec import Struct
 
 from codeloop.automation.ci.agent_program import AgentResult, RecordedCall
 from codeloop.automation.ci.event import CiEvent
-from codeloop.automation.ci.hosts.host import HostProblem, LineComment, PullRequest
+from codeloop.automation.ci.event_thread import describe_late_texts, read_event_thread
+from codeloop.automation.ci.hosts.host import HostProblem, LineComment, PullRequest, Thread
+from codeloop.automation.ci.inert_text import make_code_span, make_inert_markdown
 from codeloop.automation.ci.job import CiJob, CiOutcome, describe_run, export_session
 from codeloop.automation.ci.job_prompts import quote_thread, read_prompt
 from codeloop.automation.ci.output_files import write_output
@@ -91,13 +93,14 @@ async def run_review(job: CiJob, event: CiEvent) -> CiOutcome:
         return CiOutcome(title="nothing to review", text="", exit_code=0)
     await job.repository.check_out(head, pull.head)
     before = await job.repository.record_files(head)
-    result = await _run_agent(job, pull, origin, head)
+    event_thread = await read_event_thread(job.host, event)
+    result = await _run_agent(job, pull, event_thread.thread, origin, head)
     page = await export_session(job, result)
     if result.structured is None:
         message = result.message or "The review ended without findings in the shape that was asked for."
         return CiOutcome(
             title="the review did not come to its end",
-            text=message,
+            text=make_inert_markdown(message),
             exit_code=result.exit_code or 1,
             cost=result.cost,
             facts=(page,),
@@ -113,7 +116,7 @@ async def run_review(job: CiJob, event: CiEvent) -> CiOutcome:
         job, read_findings(result.structured), pull, origin=origin, head=head, changed_lines=changed_lines
     )
     confirmed, counts = await _confirm_findings(job, candidates, trees, calls)
-    facts = (page, *describe_run(result))
+    facts = (page, *describe_run(result), describe_late_texts(event_thread))
     try:
         posted_count = await _post_findings(job, replace(pull, head_sha=head), confirmed)
     except HostProblem as problem:
@@ -159,12 +162,11 @@ async def _make_candidates(
     return candidates
 
 
-async def _run_agent(job: CiJob, pull: PullRequest, origin: str, head: str) -> AgentResult:
+async def _run_agent(job: CiJob, pull: PullRequest, thread: Thread, origin: str, head: str) -> AgentResult:
     """Run the session that looks for bugs in the change from `origin` to `head`."""
     schema = job.scratch / "findings.schema.json"
     schema.write_bytes(msgspec.json.encode(ANSWER_SCHEMA))
     diff = write_output(job.settings.output, "change.diff", await job.repository.make_patch(origin, head))
-    thread = await job.host.read_thread(pull.number, is_pull=True)
     prompt = read_prompt(
         "review",
         number=str(pull.number or pull.head),
@@ -249,7 +251,8 @@ def _describe_outdated(head: str, confirmed: Sequence[ProvenFinding], counts: Co
     """Return the findings as one text, for a pull request that has moved on from `head`."""
     # Their lines may have other numbers by now, so they are not posted as comments on lines.
     sections = [
-        f"### {each.finding.path}:{each.finding.line}\n\n{render_proof(each.finding, each.call)}" for each in confirmed
+        f"### {make_code_span(f'{each.finding.path}:{each.finding.line}')}\n\n{render_proof(each.finding, each.call)}"
+        for each in confirmed
     ]
     while len(sections) > 1 and sum(map(len, sections)) > CI_COMMENT.value:
         sections.pop()

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 
-from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, FleetStopped, JobTask
+from codeloop.automation.fleet.driver import DriverLost, FleetStopped, JobTask, check_result
 from codeloop.automation.fleet.git import run_git
 from codeloop.automation.fleet.job_attempt import INTERRUPTED_EXIT_CODE
 from codeloop.automation.fleet.kubernetes.api import ApiProblem, KubernetesApi
@@ -59,7 +59,7 @@ class KubernetesDriver:
             # Otherwise the next attempt would follow the same Job, and fail again.
             self.remove_remains(task.job.id)
             raise
-        return {key: result[key] for key in RESULT_KEYS if key in result}
+        return check_result(result)
 
     def remove_remains(self, job_id: str) -> None:
         """See Driver."""
@@ -154,7 +154,10 @@ def _fetch_commits(task: JobTask, result: JSON) -> None:
     source = task.job.repository
     if bundle := result.get("bundle"):
         file = task.folder / "bundle"
-        file.write_bytes(base64.b64decode(str(bundle)))
+        try:
+            file.write_bytes(base64.b64decode(str(bundle)))
+        except ValueError:
+            raise CodeloopError("The pod sent commits that can't be read.") from None
         source = str(file)
     git = partial(run_git, task.job.repository, tree=task.tree)
     git("fetch", "--quiet", "--no-tags", source, f"refs/heads/{branch}")

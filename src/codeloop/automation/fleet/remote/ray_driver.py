@@ -5,7 +5,7 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, FleetStopped, JobTask
+from codeloop.automation.fleet.driver import DriverLost, FleetStopped, JobTask, check_result
 from codeloop.automation.fleet.remote.messages import apply_reply, pack_order
 from codeloop.schema.bounds.automation import FLEET_HEARTBEAT, FLEET_HOST_END, FLEET_POLL, FLEET_REPLY
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -68,7 +68,7 @@ class RayDriver:
         output_file.unlink()
         if result is None:
             raise DriverLost(f"{self.name} gave no result: {_describe_failure(code, errors)}")
-        return {key: result[key] for key in RESULT_KEYS if key in result}
+        return check_result(result)
 
     def remove_remains(self, job_id: str) -> None:
         """Do nothing: a worker removes its files before it ends."""

@@ -13,7 +13,7 @@ from typing import IO
 
 from msgspec import Struct
 
-from codeloop.automation.fleet.driver import RESULT_KEYS, DriverLost, FleetStopped, JobTask
+from codeloop.automation.fleet.driver import DriverLost, FleetStopped, JobTask, check_result
 from codeloop.automation.fleet.end_programs import end_program
 from codeloop.automation.fleet.remote.messages import apply_reply, pack_order
 from codeloop.kit.programs import find_program, make_safe_environment
@@ -101,7 +101,7 @@ class SshDriver:
             raise DriverLost(f"{self.name} gave no result: {_describe_failure(child.returncode, task.folder / 'log')}")
         bundle.unlink(missing_ok=True)
         output_file.unlink()
-        return {key: result[key] for key in RESULT_KEYS if key in result}
+        return check_result(result)
 
     def remove_remains(self, job_id: str) -> None:
         """Do nothing: a worker removes its files before it ends."""

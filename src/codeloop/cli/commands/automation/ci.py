@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -20,7 +20,6 @@ from codeloop.cli.options import (
     TRUST_OPTION,
     add_options,
 )
-from codeloop.kit.text.terminal_text import escape_controls
 
 if TYPE_CHECKING:
     from codeloop.automation.ci.agent_program import AgentLimits
@@ -66,6 +65,13 @@ _JOB_OPTIONS = (
     click.option("--session-url", metavar="URL", help="Where people find a file of --output; {file} is its name."),
     click.option("--key", metavar="NAME", help="What names this request: one that was carried out is not done again."),
     click.option("--config", type=FILE_TYPE, help="Additional configuration file."),
+    click.option(
+        "--env",
+        "variables",
+        multiple=True,
+        metavar="NAME",
+        help="Pass this variable to the agent although it looks like a secret; repeatable.",
+    ),
     MODEL_OPTION,
     AGENT_OPTION,
     PROFILE_OPTION,
@@ -131,7 +137,7 @@ def setup(
 @add_options(_JOB_OPTIONS)
 def run(**flags: Any) -> None:
     """Handle one event of the host: change files, push a branch, open a pull request, and say so in one comment."""
-    sys.exit(_run_job(flags))
+    _exit_with_job(flags)
 
 
 @ci.command()
@@ -140,7 +146,7 @@ def run(**flags: Any) -> None:
 @add_options(_JOB_OPTIONS)
 def review(**flags: Any) -> None:
     """Review a pull request: post the bugs that a run has reproduced, each once, on lines that changed."""
-    sys.exit(_run_job(flags, is_review=True))
+    _exit_with_job(flags, is_review=True)
 
 
 def _make_limits(flags: dict[str, Any]) -> "AgentLimits":
@@ -155,7 +161,27 @@ def _make_limits(flags: dict[str, Any]) -> "AgentLimits":
         agent=flags["agent"] or "",
         is_trusted=flags["trust"],
         config=str(Path(flags["config"]).resolve()) if flags["config"] else "",
+        variables=flags["variables"],
     )
+
+
+def _exit_with_job(flags: dict[str, Any], *, is_review: bool = False) -> NoReturn:
+    """Run the job of a command, and exit. Raises CodeloopError."""
+    from codeloop.automation.ci.job_log import make_log_line
+    from codeloop.schema.errors import CodeloopError
+
+    try:
+        sys.exit(_run_job(flags, is_review=is_review))
+    except CodeloopError as error:
+        # It is printed into the log of the job, and may quote the host, git or the model.
+        error.args = (make_log_line(str(error)), *error.args[1:])
+        raise
+
+
+def _write_log(text: str) -> None:
+    from codeloop.automation.ci.job_log import make_log_line
+
+    click.echo(f"codeloop: {make_log_line(text)}", err=True)
 
 
 def _run_job(flags: dict[str, Any], *, is_review: bool = False) -> int:
@@ -197,7 +223,7 @@ def _run_job(flags: dict[str, Any], *, is_review: bool = False) -> int:
         raise UsageProblem("--head is missing: the branch to review.")
     event = read_event(name, options, os.environ)
     if isinstance(event, Skip):
-        click.echo(f"codeloop: Nothing to do: {escape_controls(event.reason)}.", err=True)
+        _write_log(f"Nothing to do: {event.reason}.")
         return 0
     settings = JobSettings(
         work=work,
@@ -234,8 +260,6 @@ async def _run_until_signal(host: "Host", event: "CiEvent", settings: "JobSettin
     for number in signals:
         loop.add_signal_handler(number, cancel_once)
     try:
-        return await run_event(
-            host, event, settings, lambda line: click.echo(f"codeloop: {escape_controls(line)}", err=True)
-        )
+        return await run_event(host, event, settings, _write_log)
     finally:
         await host.close()

@@ -305,7 +305,7 @@ def _make_drivers(
 
 
 def _show_result(row: LedgerRow, result: JSON) -> None:
-    state = "failed" if result.get("exitCode") else "done"
+    state = "done" if result.get("exitCode") == 0 else "failed"
     click.echo(
         f"{state}  {row.job.id}  {one_line(str(result.get('message') or result.get('text') or ''), MESSAGE_CHARS)}"
     )
