@@ -4,6 +4,7 @@ import re
 from collections.abc import Collection, Mapping
 
 from codeloop.model.catalog.catalog import Catalog
+from codeloop.workspace.sandbox.secret_variables import find_secret_variables
 
 # Secrets of the host, and the files by which a step of a job sets variables and paths of the next steps.
 _HIDDEN_VARIABLES = frozenset(
@@ -19,21 +20,6 @@ _HIDDEN_VARIABLES = frozenset(
 _HIDDEN_PREFIXES = (
     *("ACTIONS_", "INPUT_", "CI_JOB_TOKEN", "CI_JOB_JWT", "CI_REGISTRY_", "CI_DEPENDENCY_PROXY_", "CI_DEPLOY_"),
 )
-_SECRET_NAME = re.compile(
-    r"TOKEN|SECRET|PASSW|PASSPHRASE|CREDENTIAL|(?:API|ACCESS|AUTH|DEPLOY|MASTER|PRIVATE|SIGNING|SSH)KEY"
-    r"|(?:^|_)(?:KEYS?|PATS?|PASS|PWD|O?AUTH|JWT|DSN|COOKIE|WEBHOOK)(?:_|$)",
-    re.IGNORECASE,
-)
-# The value of such a variable is a place, a name or a number, not the secret itself.
-_HARMLESS_NAME = re.compile(
-    r"(?:OLD)?PWD|GIT_CONFIG_KEY_\d+|GPG_KEYS?"
-    r"|.*_(?:FILE|PATH|DIR|HOME|SOCK|TTY|PROGRAM|NAME|TYPE|HELPER|URL|HOST|PORT|REGION|ID|ENABLED|TIMEOUT|LENGTH)",
-    re.IGNORECASE,
-)
-_ADDRESS_WITH_PASSWORD = re.compile(r"://[^\s/@:]*:[^\s/@]+@")
-_PLAIN_VALUE = re.compile(r"|true|false|yes|no|on|off|[01]|\d{1,6}", re.IGNORECASE)
-# A shorter value may be part of another variable by chance.
-_MIN_SECRET_CHARS = 12
 _PROXIES = re.compile(r"(?:https?|all)_proxy", re.IGNORECASE)
 
 
@@ -58,21 +44,3 @@ def make_agent_environment(
     stays = {name for name in candidates if name in keys or name in shown or _PROXIES.fullmatch(name)}
     hidden = find_secret_variables(candidates, stays)
     return {name: value for name, value in candidates.items() if name not in hidden}
-
-
-def find_secret_variables(environment: Mapping[str, str], shown: Collection[str] = ()) -> dict[str, str]:
-    """Return the variables that hold secrets: by their names, by their values, or with the value of another such one.
-
-    `shown`: names of variables that are let through all the same.
-    """
-    candidates = {name: value for name, value in environment.items() if name not in shown}
-    secret = {name: value for name, value in candidates.items() if _is_secret(name, value)}
-    values = [value for value in secret.values() if len(value) >= _MIN_SECRET_CHARS]
-    return {name: value for name, value in candidates.items() if any(each in value for each in values)} | secret
-
-
-def _is_secret(name: str, value: str) -> bool:
-    if _ADDRESS_WITH_PASSWORD.search(value):
-        return True
-    is_named = _SECRET_NAME.search(name) and not _HARMLESS_NAME.fullmatch(name)
-    return bool(is_named) and not _PLAIN_VALUE.fullmatch(value) and not value.startswith("/")
