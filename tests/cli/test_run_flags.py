@@ -221,7 +221,8 @@ def test_an_answer_that_is_cut_by_the_output_limit_is_3(tmp_path: Path) -> None:
 def test_what_is_stored_and_recorded_is_private(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving([HELLO]) as server:
-        desk.use(server)
+        # A sandbox makes mount points for all, in a folder that only the user may enter.
+        desk.use(server, sandbox="off")
         assert desk.run("run", "--record", "tape.jsonl", "hello").returncode == 0
     made = [desk.home / "data", *(desk.home / "data").rglob("*")]
     assert len(made) > 2

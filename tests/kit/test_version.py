@@ -96,7 +96,10 @@ def test_without_a_commit_the_version_says_so(checkout: Path, head: str) -> None
 def build(sources: Path, target: str, folder: Path) -> Path:
     program = str(Path(sys.executable).with_name("hatchling"))
     folder.mkdir()
-    subprocess.run([program, "build", "-t", target, "-d", str(folder)], cwd=sources, check=True, capture_output=True)
+    # The build hook is a module of the sources, beside which nothing may be written.
+    environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+    command = [program, "build", "-t", target, "-d", str(folder)]
+    subprocess.run(command, cwd=sources, check=True, capture_output=True, env=environment)
     return next(folder.iterdir())
 
 

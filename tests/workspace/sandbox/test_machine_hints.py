@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -23,4 +24,7 @@ def test_a_filter_of_system_calls_hints_at_it(weakness: str) -> None:
 def test_a_machine_with_a_full_sandbox_need_not_be_tried() -> None:
     if find_sandbox() != "namespaces":
         pytest.skip("this machine has no full sandbox")
+    rows = Path("/proc/self/mountinfo").read_text(encoding="utf-8").splitlines()
+    if not any(row.split(" ")[3:5] == ["/", "/"] for row in rows):
+        pytest.skip("the root of this machine is a part of a file system, as in a chroot")
     assert not may_lack_sandbox()
