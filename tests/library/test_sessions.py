@@ -122,6 +122,15 @@ async def test_a_turn_that_takes_too_long_is_stopped(opened: Open, tmp_path: Pat
         assert (await session.ask("and now?")).text == "It is done."
 
 
+async def test_a_time_that_is_over_before_the_prompt_is_stored_is_a_limit_too(opened: Open) -> None:
+    async with opened([SAYS, SAYS], profile=FREE) as project:
+        session = await project.session()
+        with pytest.raises(codeloop.LimitReached, match=r"stopped after 0\.0001 s") as caught:
+            await session.ask("wait", limits=codeloop.TurnLimits(seconds=0.0001))
+        assert caught.value.answer.reason == "timeout"
+        assert (await session.ask("and now?")).text == "It is done."
+
+
 async def test_a_cancelled_task_stops_the_turn(opened: Open) -> None:
     async with opened([SLEEPS, SAYS], profile=FREE) as project:
         session = await project.session()

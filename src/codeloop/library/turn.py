@@ -27,7 +27,7 @@ from codeloop.library.events import (
 from codeloop.library.options import TurnLimits
 from codeloop.schema.api.session_inputs import MessageWithParts, Prompt
 from codeloop.schema.api.session_requests import SessionId
-from codeloop.schema.errors import CodeloopError, get_error_message
+from codeloop.schema.errors import CodeloopError, OperationError, get_error_message
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, SessionUpdated, get_session_id
 from codeloop.schema.limits import TURN_EVENTS_TIME
 from codeloop.schema.live_events import Busy, PartDelta, Retry, SessionIdle, StatusChanged, ToastShown
@@ -224,11 +224,17 @@ class RunningTurn(Listener):
                     if self._note_status(item) and send_task.done():
                         break
                 self.last_message = await send_task
+            except OperationError as error:
+                if not self._has_timed_out:
+                    raise
+                # The time was over before the prompt was stored.
+                text = f"The turn was stopped after {self._limits.seconds:g} s, before anything was sent."
+                raise LimitReached(text, self._make_answer("", "", "timeout", before.id)) from error
             finally:
                 # Shielded, so that the turn is also stopped if the caller's task is cancelled.
                 if not send_task.done():
                     await asyncio.shield(asyncio.ensure_future(self._stop(send_task)))
-            yield TurnDone(await self._make_answer(self.last_message, before))
+            yield TurnDone(await self._finish(self.last_message, before))
 
     def _note_status(self, event: Event) -> bool:
         """Note the session's status if the event reports it; return whether the session is idle now.
@@ -263,8 +269,8 @@ class RunningTurn(Listener):
             # asyncio logs an exception that nobody retrieves.
             send_task.exception()
 
-    async def _make_answer(self, message: MessageWithParts, before: Session) -> Answer[None]:
-        """Make the turn's answer; `before`: the session before the turn. Raises TurnFailed if the turn ended early."""
+    async def _finish(self, message: MessageWithParts, before: Session) -> Answer[None]:
+        """Return the answer; `before`: the session before the turn. Raises TurnFailed if the turn ended early."""
         # `idle`: the conversation holds no prompt to answer, which counts as done.
         reason = message.stop.reason if message.stop is not None else "done"
         explanation = message.stop.message if message.stop is not None else ""
@@ -274,12 +280,20 @@ class RunningTurn(Listener):
             reason, explanation = "timeout", f"The turn was stopped after {self._limits.seconds:g} s."
         after = await self._client.call(SESSION_GET, SessionId(session_id=before.id))
         self.growth.add(after)
-        answer = Answer(
-            text=join_text_parts(message.parts),
+        ending = "done" if reason == "idle" else reason
+        answer = self._make_answer(join_text_parts(message.parts), message.info.id, ending, after.id)
+        if answer.reason == "done":
+            return answer
+        error_type = LimitReached if answer.reason in {"limit", "timeout"} else TurnFailed
+        raise error_type(explanation or f"The turn ended early: {answer.reason}.", answer)
+
+    def _make_answer(self, text: str, message_id: str, reason: str, session_id: str) -> Answer[None]:
+        return Answer(
+            text=text,
             result=None,
-            session_id=after.id,
-            message_id=message.info.id,
-            reason="done" if reason == "idle" else reason,
+            session_id=session_id,
+            message_id=message_id,
+            reason=reason,
             steps=self._reader.steps,
             cost=self.growth.cost,
             tokens=self.growth.tokens,
@@ -287,10 +301,6 @@ class RunningTurn(Listener):
             tools=tuple(self._reader.tool_uses.values()),
             duration=time.monotonic() - self._start,
         )
-        if answer.reason == "done":
-            return answer
-        error_type = LimitReached if answer.reason in {"limit", "timeout"} else TurnFailed
-        raise error_type(explanation or f"The turn ended early: {answer.reason}.", answer)
 
 
 def join_text_parts(parts: "list[Part]") -> str:
