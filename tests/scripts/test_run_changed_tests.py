@@ -10,7 +10,8 @@ from tests.docs.pages import ROOT
 
 def run(folder: Path, **environment: str) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, folder / "scripts/run_changed_tests.py"]
-    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", **environment}
+    # As `make` does: the path of a clone may have umlauts.
+    environment = {"PATH": "/usr/bin:/bin", "LC_ALL": "C", "PYTHONUTF8": "1", **environment}
     return subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
 
 

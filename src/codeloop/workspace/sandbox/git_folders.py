@@ -95,12 +95,15 @@ class GitFolders:
         return [f"In git: {'; '.join(notes)}."] if notes else []
 
     async def close(self) -> None:
-        """Carry over what is left, and end."""
+        """Carry over what is left, and end. What was carried over whole is removed: a large index is not kept twice."""
         if self._watch is not None:
             self._watch.cancel()
             await asyncio.wait([self._watch])
         await self.carry()
         await self.carry(is_rest=True)
+        for each in self._folders.values():
+            if each.is_unchanged and not each.has_waiting:
+                await asyncio.to_thread(remove_tree, each.private)
         self._folders.clear()
         self._prepared.clear()
 
