@@ -67,7 +67,7 @@ async def test_the_rules_that_a_client_makes_a_session_with_are_enforced(tmp_pat
 
 async def test_pages_follow_one_another_in_both_directions_and_orders(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
-        made = [await it.session() for _ in range(5)]
+        made = [await it.session() for _ in range(40)]
         for order, ids in (("asc", made), ("desc", made[::-1])):
             page = await it.get("/api/session", limit=2, order=order)
             seen = [each["id"] for each in page["data"]]

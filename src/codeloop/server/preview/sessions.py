@@ -81,7 +81,9 @@ async def list_sessions(preview: PreviewRequest, args: takes.ListPreviewSessions
         and (args.subpath is None or (each.path or "") == args.subpath)
         and (args.search is None or args.search.casefold() in each.title.casefold())
     ]
-    matching.sort(key=lambda each: (each.time.created, each.id))
+    # Of sessions of one millisecond the later one has the smaller id.
+    matching.sort(key=lambda each: each.id, reverse=True)
+    matching.sort(key=lambda each: each.time.created)
     page, cursor = _select_page(
         matching, [each.id for each in matching], limit=args.limit, order=args.order, cursor_text=args.cursor
     )
