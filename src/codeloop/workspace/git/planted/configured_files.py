@@ -3,12 +3,10 @@
 import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from functools import lru_cache
 from pathlib import Path
 
-from codeloop.kit.git.settings import GitSetting, read_settings
+from codeloop.kit.git.settings import GitSetting, read_file_settings
 from codeloop.kit.paths import expand_user_path
-from codeloop.kit.small_files import read_start
 
 MAX_CONFIG_BYTES = 256 * 1024
 # The most configuration files read for one repository, included ones too.
@@ -28,23 +26,6 @@ def list_user_config_files(home: Path, environment: Mapping[str, str], tree: Pat
     config_home = environment.get("XDG_CONFIG_HOME", "")
     base = tree / config_home if config_home else home / ".config"
     return [system_file, base / "git/config", home / ".gitconfig"]
-
-
-def read_file_settings(file: Path) -> tuple[GitSetting, ...]:
-    """Return the settings of a configuration file; none when it can't be read."""
-    try:
-        info = file.stat()
-    except OSError:
-        return ()
-    return _read_cached_settings(file, info.st_mtime_ns, info.st_size, info.st_ino)
-
-
-@lru_cache(maxsize=256)
-def _read_cached_settings(file: Path, *_stamp: int) -> tuple[GitSetting, ...]:
-    try:
-        return tuple(read_settings(read_start(file, MAX_CONFIG_BYTES).decode("utf-8", "surrogateescape")))
-    except OSError:
-        return ()
 
 
 def read_settings_with_includes(files: Iterable[Path], home: Path) -> Iterator[tuple[GitSetting, Path | None]]:

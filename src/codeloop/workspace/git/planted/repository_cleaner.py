@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 
-from codeloop.kit.git.settings import GitSetting, read_settings
+from codeloop.kit.git.settings import GitSetting, read_file_settings, read_settings
 from codeloop.kit.guarded_paths import fold_path
 from codeloop.kit.small_files import read_start_or_empty
-from codeloop.workspace.git.planted.configured_files import MAX_CONFIG_BYTES, read_file_settings
+from codeloop.workspace.git.planted.configured_files import MAX_CONFIG_BYTES
 from codeloop.workspace.git.planted.layout import (
     EXECUTED_LINES,
     MAX_LINES_BYTES,

@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from codeloop.kit.git.settings import read_file_settings
 from codeloop.kit.small_files import read_start_or_empty
-from codeloop.workspace.git.planted.configured_files import read_file_settings
 from codeloop.workspace.git.planted.layout import list_subfolders, read_pointer, read_reference
 from codeloop.workspace.git.private.names import TREE_REFS
 
