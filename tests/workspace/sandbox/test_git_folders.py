@@ -353,3 +353,17 @@ async def test_carrying_over_in_the_middle_of_everything_loses_nothing(
     logged = git(root, "reflog", "--format=%gs", "master").split("\n")
     assert logged[:25] == [f"commit: c{number}" for number in range(25, 0, -1)]
     git(root, "fsck", "--no-progress")
+
+
+async def test_a_process_that_ends_leaves_nothing_that_looks_like_a_command_that_deleted_all(repo: Attacked) -> None:
+    for _ in range(2):
+        shells = Shells()
+        shells.sandboxes = Sandboxes(shells.launcher, (repo.backend,))
+        try:
+            # Until nothing is left to carry over at the end: what has just changed counts as unknown.
+            for _ in range(3):
+                await asyncio.sleep(0.15)
+                result = await repo._replace(shells=shells).run("git log --oneline | wc -l")
+                assert (result.output.strip(), result.warnings) == ("2", ()), result
+        finally:
+            await shells.close()

@@ -9,12 +9,11 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import create_private_folder
 from codeloop.workspace.git.planted.layout import list_subfolders
 from codeloop.workspace.git.private.base import load_base
 from codeloop.workspace.git.private.mounts import Mount
-from codeloop.workspace.git.private.private_git_folder import PrivateGitFolder
+from codeloop.workspace.git.private.private_git_folder import BASE_NAME, PrivateGitFolder, remove_private_folder
 from codeloop.workspace.git.private.units import is_supported
 from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
@@ -23,7 +22,6 @@ from codeloop.workspace.sandbox.private_folders import PrivateFolders, hold_unus
 
 GIT_NAME = "git"
 """The folder in a private folder that holds the private git folders."""
-BASE_NAME = "base.json"
 # Between two looks at what commands that run have changed.
 _WATCH_SECONDS = 2.0
 _Key = tuple[Path, Path, tuple[str, ...]]
@@ -103,7 +101,7 @@ class GitFolders:
         await self.carry(is_rest=True)
         for each in self._folders.values():
             if each.is_unchanged and not each.has_waiting:
-                await asyncio.to_thread(remove_tree, each.private)
+                await asyncio.to_thread(each.remove)
         self._folders.clear()
         self._prepared.clear()
 
@@ -157,7 +155,7 @@ def _recover_changes(folder: Path) -> list[str]:
             if base is not None and is_supported(base.real):
                 notes += PrivateGitFolder(base.real, place, base.roots).synchronise(is_idle=True)
         # A later process of the work tree makes its own.
-        remove_tree(place)
+        remove_private_folder(place)
     return notes
 
 

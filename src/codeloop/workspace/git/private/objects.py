@@ -34,11 +34,14 @@ class BadObject(ValueError):
     """An object is not what its name says."""
 
 
-def carry_objects(real: OpenFolder, private: OpenFolder, unit: str, git: OwnGit) -> dict[bytes, tuple[bytes, ...]]:
+def carry_objects(
+    real: OpenFolder, private: OpenFolder, unit: str, git: OwnGit, *, is_idle: bool
+) -> dict[bytes, tuple[bytes, ...]]:
     """Carry the new objects of a git folder below two tops. Returns the parents of each new commit, by its hash.
 
-    `unit`: the git folder's path below both, with a slash at its end; "" for the tops themselves. What is not what its
-    name says is dropped: no reference that needs it is carried then.
+    `unit`: the git folder's path below both, with a slash at its end; "" for the tops themselves; `is_idle`: no command
+    that sees the private folder runs. What is not what its name says is dropped: no reference that needs it is carried
+    then.
     """
     folder = f"{unit}objects"
     parents: dict[bytes, tuple[bytes, ...]] = {}
@@ -51,7 +54,9 @@ def carry_objects(real: OpenFolder, private: OpenFolder, unit: str, git: OwnGit)
                         parents |= _carry_loose(real, private, path, name + rest)
                     with suppress(OSError):
                         private.remove(path)
-            private.remove_folder(f"{folder}/{name}")
+            if is_idle:
+                # A git that runs has made it a moment ago, say, and now writes an object there.
+                private.remove_folder(f"{folder}/{name}")
     names = {name for name, _ in private.list_entries(f"{folder}/pack")}
     for name in sorted(names):
         pack = _PACK.fullmatch(name)

@@ -45,6 +45,8 @@ from codeloop.workspace.git.private.refs import (
 )
 from codeloop.workspace.git.private.units import Unit, is_below, list_closed_refs, list_units
 
+BASE_NAME = "base.json"
+"""The file beside a private folder that says how the two were when they were last made equal."""
 _CONFIG_BYTES = 256 * 1024
 _POINTER_BYTES = 4096
 _MAX_STATE_FILES = 10_000
@@ -60,7 +62,7 @@ class PrivateGitFolder:
         self.real = real
         self.private = place / "git"
         self._place = place
-        base_file = place / "base.json"
+        base_file = place / BASE_NAME
         base = load_base(base_file)
         self._base = base if base is not None and base.real == real else Base(base_file, real, roots)
         self._base.roots = roots
@@ -119,7 +121,7 @@ class PrivateGitFolder:
             for path in private_refs:
                 carry_large_files(real, private, path)
             parents = {
-                unit.path: carry_objects(real, private, unit.path, self._bind_git(unit))
+                unit.path: carry_objects(real, private, unit.path, self._bind_git(unit), is_idle=is_idle)
                 for unit in units
                 if unit.is_main
             }
@@ -288,11 +290,13 @@ class PrivateGitFolder:
         for name, how in names.items():
             carrier.carry(f"{top}{name}", how)
         for folder in folders:
-            # Git takes the folder itself as the sign that a rebase is under way.
-            for one, other in ((carrier.real, carrier.private), (carrier.private, carrier.real)):
-                if one.list_entries(f"{top}{folder}") and other.read_stamp(f"{top}{folder}") is None:
-                    break
-                one.remove_folder(f"{top}{folder}")
+            # Git takes the folder itself as the sign that a rebase is under way. One that held nothing before may have
+            # just been made by a git that runs.
+            had_files = any(name.startswith(f"{folder}/") for name in known)
+            if had_files:
+                carrier.real.remove_folder(f"{top}{folder}")
+            if had_files or carrier.is_idle:
+                carrier.private.remove_folder(f"{top}{folder}")
         carrier.carry(f"{top}index", INDEX_FILE)
 
     def _check_head(self, carrier: Carrier, unit: Unit, data: bytes, _real: bytes) -> bytes | None:
@@ -312,6 +316,10 @@ class PrivateGitFolder:
             raise FileExistsError(f"{unit.path}HEAD")
         return None
 
+    def remove(self) -> None:
+        """Remove the private folder, after `synchronise`. Raises OSError."""
+        remove_private_folder(self._place)
+
     def list_mounts(self) -> list[Mount]:
         """Return what a sandbox sees in place of the real folder; see `list_mounts`. Call it after `synchronise`."""
         private = OpenFolder(self.private)
@@ -322,6 +330,13 @@ class PrivateGitFolder:
 
     def _bind_git(self, unit: Unit) -> OwnGit:
         return OwnGit(self.real / unit.path, self._place / "own")
+
+
+def remove_private_folder(place: Path) -> None:
+    """Remove the folder of a private git folder. Raises OSError."""
+    # First what says how it was: else a process that is ended here would look like a command that deleted all.
+    (place / BASE_NAME).unlink(missing_ok=True)
+    remove_tree(place)
 
 
 def _list_watched(top: OpenFolder, unit: Unit, *, is_private: bool) -> Iterator[str]:
