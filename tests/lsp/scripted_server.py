@@ -75,9 +75,10 @@ def index(uri: str) -> None:
     time.sleep(seconds_of("begins"))
     send({"method": "$/progress", "params": {"token": "i", "value": {"kind": "begin", "title": "indexing"}}})
     time.sleep(seconds_of("indexes"))
-    send({"method": "$/progress", "params": {"token": "i", "value": {"kind": "end"}}})
     version, text = TEXTS[uri]
+    # Before it says so: the next question may be there at once.
     INDEXED.set()
+    send({"method": "$/progress", "params": {"token": "i", "value": {"kind": "end"}}})
     time.sleep(seconds_of("rereads") or 0.05)
     publish(uri, version, text)
 
