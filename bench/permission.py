@@ -7,8 +7,8 @@ import time
 
 from bench.bench_run import BenchRun
 from codeloop.permission.rules import decide
-from codeloop.permission.shell.analysis import analyse, make_need
 from codeloop.schema.permission import Action, PermissionRule
+from codeloop.shell.analysis import analyse, make_need
 from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.workspace.process.shells import ShellContext
 from codeloop.workspace.workspace import Workspace

@@ -47,8 +47,8 @@ HOMES = {
     "httpx2": ("model/", "net/", "client/", "tool/web/", "extend/mcp/"),
     "mcp": ("extend/", "client/mcp_server/"),
     "pydantic_ai": ("model/",),
-    "tree_sitter": ("permission/", "workspace/"),
-    "tree_sitter_bash": ("permission/", "workspace/"),
+    "tree_sitter": ("shell/", "workspace/"),
+    "tree_sitter_bash": ("shell/", "workspace/"),
     **dict.fromkeys(GRAMMARS, ("workspace/",)),
     "acp": ("acp/",),
 }

@@ -13,9 +13,9 @@ from codeloop.permission.defaults import (
     make_guard_rules,
 )
 from codeloop.permission.rules import decide, find_strictest, is_offered
-from codeloop.permission.shell.analysis import analyse, make_need
 from codeloop.schema.permission import TRAIT_PATTERNS, Action, Need, PermissionRule, Profile, Ruleset
 from codeloop.schema.wire import replace
+from codeloop.shell.analysis import analyse, make_need
 
 SCRATCH = Path("/data/scratch")
 SKILLS = Path("/data/skills")

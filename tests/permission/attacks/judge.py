@@ -2,8 +2,8 @@
 
 from codeloop.permission.defaults import make_guard_rules
 from codeloop.permission.rules import decide
-from codeloop.permission.shell.analysis import analyse
 from codeloop.schema.permission import Action, PermissionRule, Ruleset
+from codeloop.shell.analysis import analyse
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.touched_files import find_touched_files

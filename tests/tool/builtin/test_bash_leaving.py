@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.kit.guarded_paths import is_protected
-from codeloop.permission.shell.analysis import Analysis, analyse
+from codeloop.shell.analysis import Analysis, analyse
 from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLineCheck
 from codeloop.workspace.process.shells import ShellContext

@@ -6,8 +6,8 @@ from functools import cache
 from urllib.parse import urlsplit
 
 from codeloop.kit.wildcard import matches, overlaps
-from codeloop.permission.shell.analysis import analyse
 from codeloop.schema.wire import JSON
+from codeloop.shell.analysis import analyse
 
 # Matches `Bash` and `Bash(git *)`.
 _CONDITION = re.compile(r"([^()\s]+?)(?:\((.*)\))?", re.DOTALL)

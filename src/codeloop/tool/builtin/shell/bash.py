@@ -9,13 +9,13 @@ from typing import Annotated
 
 from msgspec import Meta
 
-from codeloop.permission.shell.analysis import analyse, make_need
-from codeloop.permission.shell.touched_paths import Touches
 from codeloop.schema.editor import EditorCommand
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
+from codeloop.shell.analysis import analyse, make_need
+from codeloop.shell.touched_paths import Touches
 from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.tool.builtin.shell.command_result import append_notes, format_result, make_metadata, note_folder
 from codeloop.tool.builtin.shell.line_needs import LineNeeds

@@ -5,9 +5,9 @@ from pathlib import Path
 
 from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
 from codeloop.kit.wildcard import ANY_TEXT, make_exact_wildcards
-from codeloop.permission.shell.analysis import Analysis, make_need
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, replace
+from codeloop.shell.analysis import Analysis, make_need
 from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.tool.builtin.shell.touched_files import TouchedFiles
 from codeloop.tool.call_session import Judge

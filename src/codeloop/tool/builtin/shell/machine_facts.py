@@ -1,14 +1,14 @@
 """Collects facts about this machine, such as programs and repositories, for the proof that a line changes nothing.
 
-The proof itself is in `permission/shell`, which does not read the disk.
+The proof itself is in the room `shell`, which does not read the disk.
 """
 
 import os
 from collections.abc import Mapping
 from pathlib import Path
 
-from codeloop.permission.shell.grammar import is_harmless_assignment
-from codeloop.permission.shell.proof import GitFacts, MachineFacts, ProgramFacts
+from codeloop.shell.grammar import is_harmless_assignment
+from codeloop.shell.proof import GitFacts, MachineFacts, ProgramFacts
 from codeloop.workspace.git.discovery import find_repository
 from codeloop.workspace.process.search_path import SearchPath, find_loading_variable
 from codeloop.workspace.process.shells import ShellContext, find_shell

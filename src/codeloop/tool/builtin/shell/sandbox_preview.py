@@ -7,8 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from codeloop.permission.shell.analysis import analyse
 from codeloop.schema.wire import Wire
+from codeloop.shell.analysis import analyse
 from codeloop.tool.builtin.shell.line_needs import LineNeeds
 from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.touched_files import find_touched_files

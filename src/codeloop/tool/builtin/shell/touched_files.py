@@ -1,6 +1,6 @@
 """Finds the files on this machine that a shell line touches: follows links and expands globs.
 
-`permission/shell` reads the paths from the text of the line; here they become real paths.
+The room `shell` reads the paths from the text of the line; here they become real paths.
 """
 
 import os
@@ -12,11 +12,11 @@ from msgspec import Struct
 from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.wildcard import ANY_TEXT, matches
-from codeloop.permission.shell.touched_paths import GIT_TOP, Touches
-from codeloop.permission.shell.touches.unknown_program import is_written_outside
-from codeloop.permission.shell.touches.word_paths import ANYWHERE
 from codeloop.schema.limits import BASH_FILES
 from codeloop.schema.wire import replace
+from codeloop.shell.touched_paths import GIT_TOP, Touches
+from codeloop.shell.touches.unknown_program import is_written_outside
+from codeloop.shell.touches.word_paths import ANYWHERE
 from codeloop.workspace.git.index import IndexEntry, read_tracked_files
 from codeloop.workspace.workspace import Workspace
 

@@ -110,7 +110,7 @@ class UnsandboxedLineCheck:
     def find_doubt(self, commands: Sequence[str]) -> str:
         """Return why a rule can't allow a line with these simple commands to run unsandboxed; "": it can.
 
-        The line is proved already (`permission/shell/proof.py`), which means that git finds the project's repository.
+        The line is proved already (`shell/proof.py`), which means that git finds the project's repository.
         """
         for command in commands:
             words = _split_words(command)

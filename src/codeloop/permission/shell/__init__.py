@@ -1,1 +1,0 @@
-"""Static analysis of shell commands."""

@@ -1,0 +1,1 @@
+"""What is known about shell lines and programs: what a line means, touches and may change. Pure."""

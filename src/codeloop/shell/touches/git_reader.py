@@ -1,0 +1,207 @@
+"""Reads the words of `git`: which files its global options and its subcommand use.
+
+The syntax of the rows and the letters of a use's role are explained in `path_rows`. A path that begins with `:/` is
+relative to the top of the work tree, whatever folder git runs in.
+"""
+
+import re
+from collections.abc import Sequence
+from posixpath import basename, join
+
+from codeloop.shell.touches.arguments import Arguments, Use, parse_row
+from codeloop.shell.touches.word_paths import ANYWHERE
+
+_REVISION_ROW = """g --output=w -O=r -S=- -G=- -L=g -n=- --since=- --until=- --after=- --before=- --author=- --grep=-
+--format=- --pretty? --max-count=- --skip=- -U=- --unified=- --diff-filter=- --word-diff? --color? --stat? -M? -C?
+-B? -X? -l=- --ignore-revs-file=r --contents=r --committer=- --date=- --inter-hunk-context=- --decorate? --abbrev?
+--src-prefix=- --dst-prefix=-"""
+_WORK_TREE_ROW = (
+    "- +W:/ -m=- -s=- -X=- -S? -F=r --file=r --strategy=- --strategy-option=- --onto=- -x=- --exec=- -C=- -b=- -c=-"
+)
+
+_READING_SUBCOMMANDS = """
+annotate blame cat-file cherry describe diff diff-files diff-index diff-tree difftool log ls-files ls-tree name-rev
+range-diff reflog rev-list rev-parse shortlog show show-branch status verify-commit whatchanged check-ignore
+check-attr count-objects
+"""
+_REPOSITORY_SUBCOMMANDS = """
+add branch bundle commit commit-graph fetch for-each-ref fsck gc help ls-remote maintenance merge-base notes pack-refs
+prune push remote repack replace rerere tag update-index update-ref var verify-pack version write-tree symbolic-ref
+stage
+"""
+_WORK_TREE_SUBCOMMANDS = """
+bisect checkout-index cherry-pick merge pull read-tree rebase reset revert sparse-checkout stash filter-branch
+mergetool
+"""
+
+# The row of git's own options, which stand before the subcommand.
+_GLOBAL_OPTIONS_ROW = (
+    "- ^ -C=- -c=- --git-dir=- --work-tree=- --namespace=- --config-env=- --exec-path? --super-prefix=-"
+)
+
+_SUBCOMMAND_ROWS = {
+    **dict.fromkeys(_READING_SUBCOMMANDS.split(), _REVISION_ROW),
+    **dict.fromkeys(
+        _REPOSITORY_SUBCOMMANDS.split(),
+        "- -F=r --file=r -t=r --template=r --pathspec-from-file=r -m=- -C=- -c=- --author=-",
+    ),
+    **dict.fromkeys(_WORK_TREE_SUBCOMMANDS.split(), _WORK_TREE_ROW),
+    "am": "r +X:/ --directory=- --exclude=- --include=- -p=- -C=- --resolvemsg=- --patch-format=-",
+    "apply": "r +X:/ --directory=- --exclude=- --include=- -p=- -C=- --build-fake-ancestor=w --stat!see --check!see"
+    " --numstat!see --summary!see",
+    "archive": "-:r -o=w --output=w --add-file=r --prefix=- --format=- --remote=- --exec=- --add-virtual-file=-",
+    "bundle create": "w:-",
+    "bundle verify": "r",
+    "bundle unbundle": "r",
+    "checkout": "W -b=-!none -B=-!none --orphan=-!none --pathspec-from-file=r --conflict=-",
+    "clean": "W +W. -e=- --exclude=- -n!see --dry-run!see",
+    "clone": """-:W --template=r --reference=n --reference-if-able=n --separate-git-dir=w -b=- --branch=- -o=-
+--origin=- -c=- --config=- -u=- --upload-pack=- --depth=- -j=- --jobs=- --filter=- --shallow-since=-
+--shallow-exclude=- --server-option=- --bundle-uri=- --recurse-submodules? --revision=-""",
+    "credential-store": "- --file=b",
+    "fast-export": "- --export-marks=w --import-marks=r --import-marks-if-exists=r",
+    "fast-import": "- --export-marks=w --import-marks=r --export-pack-edges=w",
+    "format-patch": """- +W. -o=W --output-directory=W --output=w --signature-file=r --description-file=r -v=-
+--subject-prefix=- --to=- --cc=- --stdout!see --in-reply-to=- --base=- --interdiff=- --range-diff=-""",
+    "grep": """-:R @R. -e=-!all -f=r!all -A=- -B=- -C=- -m=- --max-count=- --max-depth=- --threads=- -O?
+--open-files-in-pager? --no-index!deep --untracked!deep --no-exclude-standard!deep""",
+    "hash-object": "r -t=- --path=-",
+    "init": "w --template=r --separate-git-dir=w -b=- --initial-branch=- --object-format=- --shared? --ref-format=-",
+    "mv": "M>w",
+    "restore": "W -s=- --source=- --pathspec-from-file=r --conflict=-",
+    "rm": "D --pathspec-from-file=r --cached!none",
+    **dict.fromkeys(("stash list", "stash show"), _REVISION_ROW),
+    "submodule": "-:W -b=- --branch=- --reference=n --depth=- --name=-",
+    "switch": "- +W:/ -c=-!none -C=-!none --create=-!none --force-create=-!none --orphan=-!none --conflict=-",
+    "worktree": "-:W -b=- -B=- --reason=-",
+}
+
+# By subcommand: the words with which it writes the configuration of the repository.
+_CONFIGURING_WORDS = {
+    "remote": "add set-url rename remove rm set-branches",
+    "submodule": "add init sync deinit set-url set-branch --init",
+    "branch": "-m -M --move -c -C --copy -u --set-upstream-to --unset-upstream --edit-description",
+    "sparse-checkout": "init set add reapply disable",
+}
+
+# Options with which `git diff` lists files and prints no contents, and those with which it prints them nevertheless.
+_LISTING_OPTION = re.compile(
+    r"--(stat|shortstat|numstat|name-only|name-status|no-patch|summary|raw|dirstat|quiet|compact-summary|check)\b.*|-s|-q"
+)
+_PATCH_OPTION = re.compile(
+    r"-[pucmLUW].*|--(patch|cc|dd|unified|function-context|binary|word-diff|color-words|remerge-diff|diff-merges)\b.*|--pat?"
+)
+# Subcommands whose operands may be `REVISION:PATH`, or `:STAGE:PATH` for a file in the index.
+_OBJECT_READERS = frozenset(
+    {"show", "cat-file", "diff", "log", "blame", "archive", "grep", "rev-parse", "ls-tree", "annotate"}
+)
+_OBJECT_PATH = re.compile(r"[^:]*:(?:[0-3]:)?(?!/)(.+)")
+_CONFIG_ROW = """- -f=b --file=b --blob=- --type=- --default=- -t=- --comment=- --value=- --url=- --get!see
+--get-all!see --get-regexp!see --get-urlmatch!see --get-color!see --get-colorbool!see
+--list!see -l!see --name-only!see"""
+_DIFF_SUBCOMMANDS = frozenset({"diff", "show", "difftool"})
+_LOG_SUBCOMMANDS = frozenset(
+    {"log", "reflog", "whatchanged", "stash show", "stash list", "diff-tree", "diff-files", "diff-index"}
+)
+_PRINTING_SUBCOMMANDS = frozenset({"archive", "fast-export", "format-patch", "range-diff"})
+
+
+def _list_printed_files(name: str, words: Sequence[str], arguments: Arguments) -> list[Use]:
+    """Return the folders whose tracked files a subcommand prints: role `o` as git has them, `c` where they changed.
+
+    Role `v`: a word that is a folder if there is one of that name, and a revision otherwise.
+    """
+    options = [word for word in words if word.startswith("-")]
+    shows = any(map(_PATCH_OPTION.fullmatch, options))
+    if name in _DIFF_SUBCOMMANDS:
+        shows = shows or not any(map(_LISTING_OPTION.fullmatch, options))
+    elif name == "grep":
+        shows = len(arguments.operands) > 1 or "--cached" in options
+    elif name == "cat-file":
+        shows = any(option.startswith("--batch") and "check" not in option for option in options) or "-p" in options
+    elif name not in _LOG_SUBCOMMANDS:
+        shows = name in _PRINTING_SUBCOMMANDS
+    # The first operand of `grep` is its pattern.
+    first = 1 if name == "grep" else 0
+    words_before = arguments.operands[first : arguments.plain_count]
+    paths = arguments.operands[max(first, arguments.plain_count) :]
+    # `HEAD:file` prints this file alone, see `_read_git_subcommand`.
+    has_only_objects = bool(words_before or paths) and all(":" in text for text in (*words_before, *paths))
+    if not shows or "--no-index" in options or has_only_objects:
+        return []
+    role = "c" if name == "diff" and not {"--cached", "--staged", "--merge-base"}.intersection(options) else "o"
+    folders: list[Use] = [(role, path) for path in paths] or [(role, ":/")]
+    return [*folders, *(("v", word) for word in words_before)]
+
+
+def read_git(words: Sequence[str]) -> list[Use]:
+    """Return the uses of a `git` command: those of its global options, then those of its subcommand."""
+    global_arguments = Arguments(parse_row(_GLOBAL_OPTIONS_ROW), words)
+    folders = [value for option, value in global_arguments.option_values if option in {"-C", "--work-tree"}]
+    global_uses: list[Use] = [("n", folder) for folder in folders]
+    global_uses += [("n", value) for option, value in global_arguments.option_values if option == "--git-dir"]
+    if not global_arguments.operands:
+        return global_uses
+    name, rest = global_arguments.operands[0], list(words[global_arguments.rest_index :])
+    if name == ANYWHERE:
+        return [*global_uses, ("b", ANYWHERE)]
+    if any(word.partition("=")[0] in _CONFIGURING_WORDS.get(name, "").split() for word in rest):
+        global_uses.append(("w", ":/.git/config"))
+    # `git stash list` has a row of its own, other than `git stash`.
+    two_words = " ".join([name, *rest[:1]])
+    if two_words in _SUBCOMMAND_ROWS:
+        name, rest = two_words, rest[1:]
+    uses = _read_git_config(rest) if name == "config" else _read_git_subcommand(name, rest)
+    folder = join("", *folders)
+    return [
+        *global_uses,
+        *((role, path if path.startswith((":/", "~")) else join(folder, path)) for role, path in uses),
+    ]
+
+
+def _read_git_subcommand(name: str, rest: list[str]) -> list[Use]:
+    if name not in _SUBCOMMAND_ROWS:
+        return [("p", word.rpartition("=")[2]) for word in rest]
+    arguments = Arguments(parse_row(_SUBCOMMAND_ROWS[name]), rest)
+    uses = [*arguments.uses, *_list_printed_files(name, rest, arguments)]
+    if name == "init" and any(option == "--template" for option, _ in arguments.option_values):
+        uses += [("W", join(folder, ".git", "hooks")) for folder in arguments.operands or [""]]
+    if name == "clone":
+        uses += _list_cloned_folders(arguments.operands)
+    if name in {"checkout", "restore"} and not arguments.operands:
+        uses.append(("-" if "none" in arguments.changes else "W", ":/"))
+    # Without `--` the operand of `checkout` may be a branch, whose files replace those of the work tree.
+    elif name == "checkout" and arguments.plain_count == len(arguments.operands) and "none" not in arguments.changes:
+        uses.append(("W", ":/"))
+    if name in _OBJECT_READERS:
+        # `git log -L 1,5:file` names a file as `git show HEAD:file` does.
+        line_ranges = [value for option, value in arguments.option_values if option == "-L"]
+        for text in (*arguments.operands, *line_ranges):
+            object_path = _OBJECT_PATH.fullmatch(text)
+            if object_path and "://" not in text:
+                uses += [("r", object_path[1]), ("r", join(":/", object_path[1]))]
+    return uses
+
+
+def _list_cloned_folders(operands: Sequence[str]) -> list[Use]:
+    """Return the local repository that is cloned, and the folder that is named after it unless another is given."""
+    if not operands:
+        return []
+    source = operands[0]
+    uses: list[Use] = [] if "://" in source or re.match(r"[\w.@-]+:", source) else [("R", source)]
+    if len(operands) == 1:
+        uses.append(("W", basename(source.rstrip("/")).removesuffix(".git")))
+    return uses
+
+
+def _read_git_config(rest: list[str]) -> list[Use]:
+    """Return the file of settings that `git config` reads or writes."""
+    arguments = Arguments(parse_row(_CONFIG_ROW), rest)
+    operands = arguments.operands
+    scopes = {"--global": "~/.gitconfig", "--system": "/etc/gitconfig", "--worktree": ":/.git/config.worktree"}
+    file = next((scopes[word] for word in rest if word in scopes), ":/.git/config")
+    sets = len(operands) > 1 or any(re.match(r"--(un|add|rep|ren|rem|ed)|-e$", word) for word in rest)
+    reads = "see" in arguments.changes or operands[:1] in (["get"], ["list"])
+    if reads or not (sets or operands[:1] == ["edit"]):
+        return [("r", path) for role, path in arguments.option_uses if role == "b"]
+    return arguments.option_uses if any(role == "b" for role, _ in arguments.option_uses) else [("w", file)]
