@@ -76,7 +76,7 @@ CONFIRMED_FOLDERS = (
 )  # fmt: skip
 """Files of a project that make something run later. The first change in a session needs permission."""
 
-_INVISIBLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_INVISIBLE = "[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]"
 """Characters that HFS+ ignores when it compares names."""
 
 
@@ -93,7 +93,7 @@ def fold_path(path: str) -> str:
 
 def _fold_name(part: str) -> str:
     # On NTFS, what follows a colon is a stream of the same file: `.git::$INDEX_ALLOCATION`.
-    name = _INVISIBLE.sub("", part).casefold().partition(":")[0]
+    name = re.sub(_INVISIBLE, "", part).casefold().partition(":")[0]
     name = name.rstrip(". ") or name
     # The short names that Windows gives `.git`: `GIT~1`, `GI7EBA~1`.
     return ".git" if re.fullmatch(r"git~\d+|gi[0-9a-f]{4}~\d", name) else name
