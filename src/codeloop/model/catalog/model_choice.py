@@ -38,7 +38,7 @@ def choose_small_model(models: Iterable[ModelInfo], model_name: str = "") -> Mod
     `model_name`: the id of the session's model. With a region prefix, as Bedrock's, the same region is chosen.
     """
     plain = [model for model in models if _is_candidate(model) and not _matches_any(model.id, EXPLICIT_MODELS)]
-    region = REGION_PREFIX.match(model_name)
+    region = re.match(REGION_PREFIX, model_name)
     of_region = [model for model in plain if region is not None and model.id.startswith(region[0])]
     return _find_newest_by_preference(of_region, SMALL_MODELS) or _find_newest_by_preference(plain, SMALL_MODELS)
 
