@@ -188,8 +188,9 @@ class ProjectRepositories:
             links=frozenset(link for scan in scans for link in scan.links),
             scanned_folders=None if any(scan.unread_folders for scan in scans) else frozenset(scanned_folders),
             executed_lines={
-                path: set(re.findall(pattern, read_start_or_empty(path, MAX_LINES_BYTES)))
+                path: set(re.findall(pattern, text))
                 for path, pattern in _list_line_files(folders, self._roots)
+                if (text := read_start_or_empty(path, MAX_LINES_BYTES))
             },
             unprotected_stamps={entry: read_program_stamp(entry) for entry in self._split_nested()[1]},
         )

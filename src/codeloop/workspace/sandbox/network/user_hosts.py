@@ -66,8 +66,8 @@ def find_user_hosts(home: Path, environment: Mapping[str, str], project: Path) -
     moved_files = {path: environment[name] for name, path in _FILE_VARIABLES.items() if environment.get(name)}
     for name, keys in _SETTINGS_FILES:
         path = Path(os.path.realpath(home / moved_files.get(name, name)))
-        if inside not in path.parents:
-            texts += re.findall(_SETTING_PATTERN.format(keys), _read_text(path), re.MULTILINE)
+        if inside not in path.parents and (text := _read_text(path)):
+            texts += re.findall(_SETTING_PATTERN.format(keys), text, re.MULTILINE)
     return list(
         dict.fromkeys(entry for text in texts for url in re.findall(_URL, text) for entry in _make_entries(url))
     )
