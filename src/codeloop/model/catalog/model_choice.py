@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from codeloop.kit.wildcard import matches
 from codeloop.model.catalog.services import find_service
 from codeloop.model.catalog.vendors import (
     EXPLICIT_MODELS,
@@ -63,7 +64,7 @@ def choose_cheapest_model(current: ModelInfo, models: Iterable[ModelInfo]) -> Mo
 def choose_local_model(ids: Sequence[str]) -> str | None:
     """Return the best coding model of a local server, judged by name; None without a chat model."""
     candidates = [model for model in ids if not _matches_any(model, NON_CHAT_MODELS)]
-    fitting = (model for pattern in PREFERRED_LOCAL_MODELS for model in candidates if _matches_any(model, (pattern,)))
+    fitting = (model for pattern in PREFERRED_LOCAL_MODELS for model in candidates if matches(model.lower(), pattern))
     return next(fitting, None)
 
 
@@ -90,7 +91,7 @@ def _translate_pattern(pattern: str) -> str:
 
 def _find_newest_by_preference(models: list[ModelInfo], patterns: Sequence[str]) -> ModelInfo | None:
     for pattern in patterns:
-        fitting = [model for model in models if _matches_any(model.id, (pattern,))]
+        fitting = [model for model in models if matches(model.id.lower(), pattern)]
         if fitting:
             return _find_newest(fitting)
     return None
