@@ -1,5 +1,6 @@
 """Write the table of models in docs/models.md: what the catalog and the quirks say of those that are used most."""
 
+import re
 import sys
 from pathlib import Path
 
@@ -90,7 +91,7 @@ def takes_temperature(info: ModelInfo, quirks: Quirks) -> bool:
     return (
         info.temperature
         and quirks.accepts_sampling
-        and not ADAPTIVE_MODEL_PATTERN.search((info.api_id or info.id).lower())
+        and not re.search(ADAPTIVE_MODEL_PATTERN, (info.api_id or info.id).lower())
     )
 
 
@@ -116,7 +117,7 @@ def describe_cache(info: ModelInfo, quirks: Quirks) -> str:
         case "bedrock-converse":
             from codeloop.model.protocols.bedrock.request import CACHING_MODELS
 
-            return "marks" if CACHING_MODELS.search(info.api_id or info.id) else "by itself"
+            return "marks" if re.search(CACHING_MODELS, info.api_id or info.id) else "by itself"
         case "openai-chat" if quirks.cache_marked_models and "claude" in info.id:
             return "marks"
         case _:

@@ -24,11 +24,11 @@ _KINDS = {
 """The protocol's kind of each tool, by which editors choose an icon; every other tool is of the kind `other`."""
 _TITLE_CHARS = 200
 # Such as `@@ -12,7 +12,8 @@ def main():`. Groups: the first old line, the number of old lines, the first new line.
-_HUNK_HEADER = re.compile(r"^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,\d+)? @@.*$", re.MULTILINE)
+_HUNK_HEADER = r"(?m)^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,\d+)? @@.*$"
 # Such as `Index: src/main.py`: begins the patch of a file.
-_FILE_HEADER = re.compile(r"^Index: (.*)$", re.MULTILINE)
+_FILE_HEADER = r"(?m)^Index: (.*)$"
 # Sequences that control a terminal, such as `ESC [1;31m` and `ESC ]0;title BEL`.
-_ESCAPE_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])")
+_ESCAPE_SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-_])"
 
 
 def describe_call(
@@ -99,7 +99,7 @@ def list_patches(metadata: JSON, directory: str) -> Iterator[tuple[str, str]]:
     patch = metadata.get("diff")
     if isinstance(patch, str) and patch:
         # What is before the first header, then by turns a path and its patch.
-        pieces = _FILE_HEADER.split(patch)
+        pieces = re.split(_FILE_HEADER, patch)
         for path, text in zip(pieces[1::2], pieces[2::2], strict=True):
             yield _make_absolute(path.strip(), directory), text
 
@@ -119,7 +119,7 @@ def make_text_content(text: str) -> JSON:
 
 def list_hunks(patch: str) -> Iterator[JSON]:
     """Yield each hunk of a file's patch as `oldText` (None: the file is new) and `newText`."""
-    headers = list(_HUNK_HEADER.finditer(patch))
+    headers = list(re.finditer(_HUNK_HEADER, patch))
     ends = [*(header.start() for header in headers[1:]), len(patch)]
     for header, end in zip(headers, ends, strict=False):
         old_lines, new_lines = list[str](), list[str]()
@@ -145,7 +145,9 @@ def _build_output(tool: str, metadata: JSON, output: str, error: str) -> Iterato
     elif tool == "task":
         yield make_text_content(escape_controls(output))
     else:
-        yield make_code_content(escape_controls(_ESCAPE_SEQUENCE.sub("", output)), "console" if tool == "bash" else "")
+        yield make_code_content(
+            escape_controls(re.sub(_ESCAPE_SEQUENCE, "", output)), "console" if tool == "bash" else ""
+        )
     yield from _build_notes(metadata, "")
 
 
@@ -169,7 +171,7 @@ def _build_locations(arguments: JSON, metadata: JSON, directory: str) -> list[JS
     location: JSON = {"path": _make_absolute(path, directory)}
     patch = metadata.get("diff")
     offset = arguments.get("offset")
-    if isinstance(patch, str) and (hunk := _HUNK_HEADER.search(patch)) is not None:
+    if isinstance(patch, str) and (hunk := re.search(_HUNK_HEADER, patch)) is not None:
         # The editor jumps to the first changed line, not to the context above it.
         context = takewhile(lambda line: line.startswith(" "), patch[hunk.end() :].lstrip("\n").splitlines())
         location["line"] = max(int(hunk[3]) + sum(1 for _ in context), 1)

@@ -20,7 +20,7 @@ from codeloop.schema.wire import replace
 from codeloop.workspace.files.safe_open import FileRefused, read_file
 from codeloop.workspace.workspace import Workspace
 
-_LINE_RANGE = re.compile(r"start=(\d{1,9})&end=(\d{1,9})")
+_LINE_RANGE = r"start=(\d{1,9})&end=(\d{1,9})"
 """The first and last attached line of a text file, counted from 1, as the query of its URL."""
 
 
@@ -99,7 +99,7 @@ def _make_file_parts(workspace: Workspace, part: FilePart) -> list[Part]:
         return _make_image_parts(file_part, _read_bytes(target.path, IMAGE_FILE.value))
     text = _read_text(target.path)
     name = workspace.format_for_model(target.path)
-    lines = _LINE_RANGE.fullmatch(urlsplit(part.url).query)
+    lines = re.fullmatch(_LINE_RANGE, urlsplit(part.url).query)
     if lines is not None:
         first, last = max(int(lines[1]), 1), int(lines[2])
         text = "".join(text.splitlines(keepends=True)[first - 1 : last])

@@ -32,7 +32,7 @@ class CompletableValue(NamedTuple):
 
 # What every shell reads as one plain word. A project may choose names with `$(...)` or `;` in them, which Tab must not
 # put on the command line.
-_PLAIN_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./:@+-]*")
+_PLAIN_NAME = r"[A-Za-z0-9][A-Za-z0-9_./:@+-]*"
 
 
 def _complete(list_choices: Callable[[str], Iterator[CompletableValue]], prefix: str) -> list[CompletionItem[str]]:
@@ -44,7 +44,7 @@ def _complete(list_choices: Callable[[str], Iterator[CompletableValue]], prefix:
         choices = [
             choice
             for choice in list_choices(prefix)
-            if choice.value.startswith(prefix) and _PLAIN_NAME.fullmatch(choice.value)
+            if choice.value.startswith(prefix) and re.fullmatch(_PLAIN_NAME, choice.value)
         ]
     # An error message would land in the middle of the line that the user is typing.
     except (CodeloopError, OSError):

@@ -17,7 +17,7 @@ from codeloop.schema.limits import COMMAND_FILES
 from codeloop.schema.operation import AGENT_LIST, FILE_LIST, MCP_STATUS, PATH_GET, RESOURCE_LIST, NoArguments
 from codeloop.schema.part import FileSource, ResourceSource, locate_mention
 
-_FILE_WITH_LINES = re.compile(r"(.+?)#(\d{1,9})(?:-(\d{1,9}))?")
+_FILE_WITH_LINES = r"(.+?)#(\d{1,9})(?:-(\d{1,9}))?"
 """A file and lines of it: `src/main.py#10-20`, `src/main.py#10`."""
 
 
@@ -68,7 +68,7 @@ async def _find_file(client: Client, name: str) -> _MentionedFile | None:
     if node is not None:
         return _MentionedFile(node)
     # Only where no file has the whole name: `#` may be part of a file's name.
-    match = _FILE_WITH_LINES.fullmatch(name)
+    match = re.fullmatch(_FILE_WITH_LINES, name)
     node = await _find_node(client, match[1]) if match is not None else None
     if match is None or node is None:
         return None

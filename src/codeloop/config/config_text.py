@@ -15,7 +15,7 @@ from codeloop.schema.wire import JSON
 _ORDERED_SECTIONS = frozenset(("permission", "tools"))
 """Sections in which the order of keys matters: each is compared and written as one value, changed keys at its end."""
 _NOT_AN_OBJECT = "it is not an object in braces"
-_FIRST_INDENT = re.compile(r"\A\s*\{[ \t\r]*\n([ \t]+)\"")
+_FIRST_INDENT = r"\A\s*\{[ \t\r]*\n([ \t]+)\""
 """Matches the start of a file to the first key; its group is the indentation of that key."""
 
 
@@ -49,7 +49,7 @@ def edit_text(text: str | None, change: JSON) -> str:
         for path, value in _list_changes((), old, change):
             text = set_value(text, path, value)
         return text
-    indent = _FIRST_INDENT.match(text or "")
+    indent = re.match(_FIRST_INDENT, text or "")
     result = _merge(old, change, is_ordered=False)
     after = json.dumps(result, indent=indent[1] if indent else 2, ensure_ascii=False) + "\n"
     # Raises ValueError if the file could not be read again.

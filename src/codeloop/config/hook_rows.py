@@ -59,7 +59,7 @@ def _are_texts(value: Any) -> bool:
 
 def _are_headers(value: Any) -> bool:
     return is_object(value) and all(
-        _HEADER_NAME.fullmatch(key) and isinstance(each, str) for key, each in value.items()
+        re.fullmatch(_HEADER_NAME, key) and isinstance(each, str) for key, each in value.items()
     )
 
 
@@ -72,7 +72,7 @@ class HookField(NamedTuple):
 
 
 # The characters that RFC 9110 allows in the name of a header.
-_HEADER_NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
+_HEADER_NAME = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
 _TEXTS_FIELD = HookField("a list of texts", _are_texts)
 _PROMPT_FIELD = HookField("a text", _is_text, is_required=True)
 _MAY_ALLOW_FIELD = HookField("true or false", _is_switch)

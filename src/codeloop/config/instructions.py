@@ -19,7 +19,7 @@ from codeloop.schema.config import Config
 from codeloop.schema.limits import CONFIG_DEPTH, INSTRUCTION_BYTES, INSTRUCTION_ENTRIES, INSTRUCTION_FILES
 
 INSTRUCTION_FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
-_PATTERN_CHARACTERS = re.compile(r"[*?\[]")
+_PATTERN_CHARACTERS = r"[*?\[]"
 # `**` does not descend into these: they are large, and their files are not the project's own.
 _SKIPPED_FOLDERS = frozenset((".git", "node_modules", ".venv", "__pycache__"))
 
@@ -58,7 +58,7 @@ def read_instructions(project_root: ProjectRoot, paths: Paths, config: Config, *
         if pattern.startswith(("http://", "https://")):
             continue
         path = paths.expand_home(pattern)
-        is_absolute, is_exact = path.is_absolute(), not _PATTERN_CHARACTERS.search(pattern)
+        is_absolute, is_exact = path.is_absolute(), not re.search(_PATTERN_CHARACTERS, pattern)
         has_match = False
         for base in [Path(path.anchor)] if is_absolute else reversed(folders):
             for file in _find_matches(base, str(path.relative_to(base) if is_absolute else path), reader):
@@ -134,7 +134,7 @@ class _InstructionReader(Struct):
 
 def _find_matches(base: Path, pattern: str, reader: _InstructionReader) -> Iterator[Path]:
     """Yield the files below a folder that match a pattern, sorted; `**` stands for any number of folders."""
-    if not _PATTERN_CHARACTERS.search(pattern):
+    if not re.search(_PATTERN_CHARACTERS, pattern):
         yield base / pattern
         return
     yield from _walk(base, pattern.split("/"), reader)
@@ -142,7 +142,7 @@ def _find_matches(base: Path, pattern: str, reader: _InstructionReader) -> Itera
 
 def _walk(folder: Path, parts: list[str], reader: _InstructionReader) -> Iterator[Path]:
     part, *below = parts
-    if not _PATTERN_CHARACTERS.search(part):
+    if not re.search(_PATTERN_CHARACTERS, part):
         if below:
             yield from _walk(folder / part, below, reader)
         elif (folder / part).is_file():

@@ -70,7 +70,7 @@ class LoadedConfig(Struct, frozen=True):
         layer = origin.layer
         text = f"{origin} ({_LAYER_DESCRIPTIONS.get(layer.name, layer.name)})"
         references: list[re.Match[str]] = list(
-            REFERENCE_PATTERN.finditer(origin.raw if isinstance(origin.raw, str) else "")
+            re.finditer(REFERENCE_PATTERN, origin.raw if isinstance(origin.raw, str) else "")
         )
         if not references:
             return SettingPlace(f"`{keys[-1]}` at {text}", "Correct it there.")

@@ -18,14 +18,14 @@ from codeloop.config.sources import Origin, format_keys
 from codeloop.kit.jsonc import KeyPath, is_list, is_object, iterate_texts
 from codeloop.schema.wire import JSON
 
-_SECRET_NAME = re.compile(r"key|token|secret|passw|auth|credential|cookie|bearer|private", re.IGNORECASE)
+_SENSITIVE_NAME = r"(?i)key|token|secret|passw|auth|credential|cookie|bearer|private"
 """Matches the names of keys whose values are taken for secrets."""
 _SECRET_GROUP_KEYS = frozenset(("headers", "environment", "env"))
 """Keys of objects whose values are all taken for secrets."""
 _ADDRESS_KEYS = frozenset(("baseURL", "enterpriseUrl"))
-_REFERENCE_START = re.compile(r"\{(env|file):")
-_URL_USER = re.compile(r"(?<=://)[^/?#@]*@")
-_URL_USER_IN_TEXT = re.compile(r"(?<=://)[^/@\s]+(?=@)")
+_REFERENCE_START = r"\{(env|file):"
+_URL_USER = r"(?<=://)[^/?#@]*@"
+_URL_USER_IN_TEXT = r"(?<=://)[^/@\s]+(?=@)"
 _MASK = "***"
 # A secret of so many characters is also masked within other texts; a shorter one may occur there by chance.
 _MIN_SECRET_LENGTH = 12
@@ -80,7 +80,7 @@ def mask_secrets(value: Any, name: str = "") -> Any:
         return [mask_secrets(inner, name) for inner in value]
     if not isinstance(value, str):
         return value
-    return _MASK if value and _SECRET_NAME.search(name) else _mask_urls(value)
+    return _MASK if value and re.search(_SENSITIVE_NAME, name) else _mask_urls(value)
 
 
 def _mask_urls(text: str) -> str:
@@ -95,7 +95,7 @@ def _mask_url(url: str) -> str:
     # The separators are kept: `a?b=c` is split into `a`, `?` and `b=c`.
     start, *rest = re.split(r"([?#&])", url)
     secrets = (piece if piece in {"?", "#", "&", ""} else _mask_query_value(piece) for piece in rest)
-    return _URL_USER_IN_TEXT.sub(_MASK, start) + "".join(secrets)
+    return re.sub(_URL_USER_IN_TEXT, _MASK, start) + "".join(secrets)
 
 
 def _mask_query_value(pair: str) -> str:
@@ -193,7 +193,7 @@ def _redact_provider_options(options: JSON, secrets: set[str]) -> JSON:
             visible[key] = _redact_url(value, secrets)
         elif value is None or isinstance(value, bool | int | float):
             visible[key] = value
-        elif key in _SECRET_GROUP_KEYS or _SECRET_NAME.search(key):
+        elif key in _SECRET_GROUP_KEYS or re.search(_SENSITIVE_NAME, key):
             secrets.update(_list_texts(value))
     return visible
 
@@ -258,7 +258,9 @@ def _redact_other_options(value: Any, secrets: set[str]) -> Any:
     visible: JSON = {}
     for key, each in value.items():
         # Numbers and booleans are no secrets: `max_tokens` has a name like one.
-        if (key in _SECRET_GROUP_KEYS or _SECRET_NAME.search(key)) and not isinstance(each, bool | int | float | None):
+        if (key in _SECRET_GROUP_KEYS or re.search(_SENSITIVE_NAME, key)) and not isinstance(
+            each, bool | int | float | None
+        ):
             secrets.update(_list_texts(each))
         else:
             visible[key] = _redact_other_options(each, secrets)
@@ -268,10 +270,10 @@ def _redact_other_options(value: Any, secrets: set[str]) -> Any:
 def _redact_url(url: str, secrets: set[str]) -> str:
     if "://" not in url:
         return url
-    plain = re.split(r"[?#]", _URL_USER.sub("", url), maxsplit=1)[0]
+    plain = re.split(r"[?#]", re.sub(_URL_USER, "", url), maxsplit=1)[0]
     # The removed parts may hold keys, which are masked wherever else they occur.
     if plain != url:
-        secrets.update(re.split(r"[:@?&=#]", " ".join((*_URL_USER.findall(url), url.partition("?")[2]))))
+        secrets.update(re.split(r"[:@?&=#]", " ".join((*re.findall(_URL_USER, url), url.partition("?")[2]))))
     return plain
 
 
@@ -298,7 +300,7 @@ def _has_reference(origin: Origin) -> bool:
     text = origin.layer.document.text
     if "{env:" not in text and "{file:" not in text:
         return False
-    return any(_REFERENCE_START.search(each) for each in _list_texts(origin.raw))
+    return any(re.search(_REFERENCE_START, each) for each in _list_texts(origin.raw))
 
 
 def _restore_references(value: Any, keys: KeyPath, origins: dict[str, Origin]) -> Any:

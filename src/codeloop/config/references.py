@@ -13,7 +13,7 @@ from codeloop.kit.small_files import FileState, read_file_state
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
 
-REFERENCE_PATTERN = re.compile(r"\{(env|file):([^{}]+)\}")
+REFERENCE_PATTERN = r"\{(env|file):([^{}]+)\}"
 
 
 def read_variable(name: str, environment: Mapping[str, str]) -> str:
@@ -28,7 +28,7 @@ def map_references(value: Any, read_reference: Callable[[str, str, KeyPath], str
     That gets the kind of the reference (`env` or `file`), its name or path, and the path of keys of the text.
     """
     if isinstance(value, str):
-        return REFERENCE_PATTERN.sub(lambda match: read_reference(match[1], match[2].strip(), keys), value)
+        return re.sub(REFERENCE_PATTERN, lambda match: read_reference(match[1], match[2].strip(), keys), value)
     if is_object(value):
         return {key: map_references(each, read_reference, (*keys, key)) for key, each in value.items()}
     if is_list(value):

@@ -9,8 +9,8 @@ import msgspec
 
 from codeloop.kit.jsonc import KeyPath, get_type_name, is_list, is_object
 
-_MISSING_FIELD = re.compile(r"missing required field `(\w+)`")
-_BOUND = re.compile(r"Expected `\w+` ([<>]=? \S+)")
+_MISSING_FIELD = r"missing required field `(\w+)`"
+_BOUND = r"Expected `\w+` ([<>]=? \S+)"
 _TYPE_NAMES = {bool: "true or false", int: "integer", float: "number", str: "string", list: "list", dict: "object"}
 
 
@@ -54,11 +54,11 @@ def _describe_type_error(value: Any, kind: Any) -> str:
         msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
         message = str(error)
-    if missing := _MISSING_FIELD.search(message):
+    if missing := re.search(_MISSING_FIELD, message):
         return f"the key {missing[1]} is missing"
     names = [name for member in _list_union_members(kind) if member is not type(None) for name in _name_choices(member)]
     expected = " or ".join(dict.fromkeys(names))
-    if bound := _BOUND.match(message):
+    if bound := re.match(_BOUND, message):
         return f"expected {expected} {bound[1]}, got {value}"
     text = ascii(value)[:60] if isinstance(value, str) else get_type_name(value)
     return f"expected {expected}, got {text if _is_choice(kind) else get_type_name(value)}"

@@ -27,7 +27,7 @@ from codeloop.schema.wire import JSON
 from codeloop.tool.json_schema import drop_nulls, format_signature, inline_references
 
 T = TypeVar("T")
-_TOOL_NAME = re.compile(r"[A-Za-z0-9_-]{1,64}")
+_TOOL_NAME = r"[A-Za-z0-9_-]{1,64}"
 _RESULT_KEYS = frozenset(("title", "output", "metadata", "attachments"))
 _CONTEXT_PARAMETER = "ctx"
 # A marker of its own, since None may be a real argument.
@@ -116,7 +116,7 @@ def make_function_tool(
     services accept.
     """
     name = name or str(getattr(function, "__name__", type(function).__name__))
-    if not _TOOL_NAME.fullmatch(name):
+    if not re.fullmatch(_TOOL_NAME, name):
         raise UnsuitedFunction(f"{name!r} is not a valid tool name: use letters, digits, _ and -, 64 at most.")
     if inspect.isasyncgenfunction(function) or inspect.isgeneratorfunction(function):
         raise UnsuitedFunction(f"{name} yields: a tool returns its result, and shows progress by ctx.report.")

@@ -3,12 +3,14 @@
 import re
 from functools import lru_cache
 
+from codeloop.kit.text.patterns import compile_once
+
 # The most patterns that the braces of one pattern expand to, and their characters together: compiling takes some
 # microseconds for each.
 _MAX_ALTERNATIVES = 500
 _MAX_EXPANSION_CHARS = 6_000
 _WILDCARD_CHARACTERS = frozenset("*?[{")
-_CLASS_PATTERN = re.compile(r"\[:(\w+):\]")
+_CLASS_PATTERN = r"\[:(\w+):\]"
 _CLASS_RANGES = {
     "alnum": "0-9A-Za-z",
     "alpha": "A-Za-z",
@@ -199,7 +201,7 @@ def _translate_class(glob: str, start: int) -> tuple[str, int]:
     index = first
     # A `]` that comes first is part of the class.
     while index < len(glob) and (index == first or glob[index] != "]"):
-        match = _CLASS_PATTERN.match(glob, index)
+        match = compile_once(_CLASS_PATTERN).match(glob, index)
         if match is not None:
             if match[1] not in _CLASS_RANGES:
                 raise ValueError(f"there is no class {match[0]}")

@@ -7,8 +7,9 @@ since a work tree may be a home directory. Paths are compared as on a disk that 
 """
 
 import re
-from fnmatch import translate
 from functools import cache
+
+from codeloop.kit.name_set import NameSet
 
 _KEY_NAMES = """
 .env .env.* .env-* .env_* .envrc .envrc.* *.env
@@ -76,7 +77,7 @@ CONFIRMED_FOLDERS = (
 )  # fmt: skip
 """Files of a project that make something run later. The first change in a session needs permission."""
 
-_INVISIBLE = re.compile("[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]")
+_INVISIBLE = "[\u200c-\u200f\u202a-\u202e\u206a-\u206f\ufeff]"
 """Characters that HFS+ ignores when it compares names."""
 
 
@@ -93,7 +94,7 @@ def fold_path(path: str) -> str:
 
 def _fold_name(part: str) -> str:
     # On NTFS, what follows a colon is a stream of the same file: `.git::$INDEX_ALLOCATION`.
-    name = _INVISIBLE.sub("", part).casefold().partition(":")[0]
+    name = re.sub(_INVISIBLE, "", part).casefold().partition(":")[0]
     name = name.rstrip(". ") or name
     # The short names that Windows gives `.git`: `GIT~1`, `GI7EBA~1`.
     return ".git" if re.fullmatch(r"git~\d+|gi[0-9a-f]{4}~\d", name) else name
@@ -102,7 +103,7 @@ def _fold_name(part: str) -> str:
 def is_secret(path: str) -> bool:
     """Return whether a file holds keys or other private data, judged by its name and folder."""
     plain = fold_path(path)
-    if _compile_names(HARMLESS_NAMES).fullmatch(plain.rpartition("/")[2]):
+    if plain.rpartition("/")[2] in _make_name_set(HARMLESS_NAMES):
         return False
     return _matches_any(plain, SECRET_NAMES, SECRET_FOLDERS)
 
@@ -119,16 +120,15 @@ def needs_confirmation(path: str) -> bool:
 
 def _matches_any(plain: str, names: tuple[str, ...], folders: tuple[str, ...]) -> bool:
     """Return whether a folded path ends in one of the names, or has one of the folders in it."""
-    return bool(
-        _compile_names(names).fullmatch(plain.rpartition("/")[2]) or _compile_folders(folders).search(f"/{plain}/")
-    )
+    path = f"/{plain}/"
+    return plain.rpartition("/")[2] in _make_name_set(names) or any(each in path for each in _fold_folders(folders))
 
 
 @cache
-def _compile_folders(folders: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(re.escape(f"/{folder.casefold()}/") for folder in folders))
+def _fold_folders(folders: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(f"/{folder.casefold()}/" for folder in folders)
 
 
 @cache
-def _compile_names(names: tuple[str, ...]) -> re.Pattern[str]:
-    return re.compile("|".join(translate(name.casefold()) for name in names), re.DOTALL)
+def _make_name_set(names: tuple[str, ...]) -> NameSet:
+    return NameSet(names)

@@ -11,7 +11,7 @@ MAX_JSON_DEPTH = 256
 """The most levels of arrays and objects. Real documents have some twenty."""
 
 # Strings, and all that is neither a string nor a bracket.
-_REST = re.compile(rb'"(?:[^"\\]++|\\.)*+"|[^][{}"]++', re.DOTALL)
+_REST = rb'(?s)"(?:[^"\\]++|\\.)*+"|[^][{}"]++'
 _STEPS = {ord("["): 1, ord("{"): 1, ord("]"): -1, ord("}"): -1, ord('"'): 0}
 
 
@@ -23,5 +23,5 @@ def check_json_depth(data: bytes | bytearray | str) -> None:
     text = data.encode("utf-8", "surrogatepass") if isinstance(data, str) else data
     if text.count(b"[") + text.count(b"{") <= MAX_JSON_DEPTH:
         return
-    if max(accumulate(map(_STEPS.__getitem__, _REST.sub(b"", text)))) > MAX_JSON_DEPTH:
+    if max(accumulate(map(_STEPS.__getitem__, re.sub(_REST, b"", text)))) > MAX_JSON_DEPTH:
         raise RecursionError(f"JSON that is nested more than {MAX_JSON_DEPTH} levels deep")

@@ -1,20 +1,21 @@
 """Parser of JSON with comments and trailing commas, with the position of each value."""
 
 import json
-import re
 from collections.abc import Iterator
 from functools import cached_property
 from typing import Any, NoReturn, TypeGuard
 
 from msgspec import Struct
 
+from codeloop.kit.text.patterns import compile_once
+
 KeyPath = tuple[str | int, ...]
 """The keys and list indexes that lead to a value."""
 
-_SPACE_AND_COMMENTS = re.compile(r"(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*", re.DOTALL)
-_PLAIN_STRING = re.compile(r'"([^"\\\x00-\x1f]*)"')
-_NUMBER_PATTERN = re.compile(r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")
-_WORD_PATTERN = re.compile(r"\w+")
+_SPACE_AND_COMMENTS = r"(?s)(?:[ \t\r\n]+|//[^\r\n]*|/\*.*?\*/)*"
+_PLAIN_STRING = r'"([^"\\\x00-\x1f]*)"'
+_NUMBER_PATTERN = r"-?(?:0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?"
+_WORD_PATTERN = r"\w+"
 _LITERALS: dict[str, Any] = {"true": True, "false": False, "null": None}
 _MAX_DEPTH = 128
 _DECODER = json.JSONDecoder()
@@ -230,7 +231,7 @@ class _Parser:
 
     def parse_string(self) -> str:
         # Most strings have no escapes.
-        plain = _PLAIN_STRING.match(self.text, self.offset)
+        plain = compile_once(_PLAIN_STRING).match(self.text, self.offset)
         if plain is not None:
             self.offset = plain.end()
             return plain[1]
@@ -247,7 +248,7 @@ class _Parser:
         return text
 
     def parse_scalar(self) -> Any:
-        number = _NUMBER_PATTERN.match(self.text, self.offset)
+        number = compile_once(_NUMBER_PATTERN).match(self.text, self.offset)
         if number is not None:
             try:
                 value = float(number[0]) if number[1] or number[2] else int(number[0])
@@ -255,14 +256,14 @@ class _Parser:
                 self.fail("expected a number with fewer digits", show=False)
             self.offset = number.end()
             return value
-        word = _WORD_PATTERN.match(self.text, self.offset)
+        word = compile_once(_WORD_PATTERN).match(self.text, self.offset)
         if word is None or word[0] not in _LITERALS:
             self.fail("expected a value")
         self.offset = word.end()
         return _LITERALS[word[0]]
 
     def skip_space(self) -> None:
-        match = _SPACE_AND_COMMENTS.match(self.text, self.offset)
+        match = compile_once(_SPACE_AND_COMMENTS).match(self.text, self.offset)
         self.offset = match.end() if match else self.offset
         if self.text.startswith("/*", self.offset):
             self.fail("expected '*/' at the end of this comment", show=False)
@@ -279,7 +280,7 @@ class _Parser:
     def fail(self, expectation: str, *, show: bool = True) -> NoReturn:
         """Raise JsoncError. `show`: the message also says what was found instead."""
         position = find_position(self.text, self.offset)
-        word = _WORD_PATTERN.match(self.text, self.offset)
+        word = compile_once(_WORD_PATTERN).match(self.text, self.offset)
         token = word[0][:20] if word else self.peek()
         detail = f", found {ascii(token) if token else 'the end of the text'}" if show else ""
         raise JsoncError(expectation + detail, position)

@@ -7,12 +7,12 @@ from codeloop.model.errors import ModelUnavailable
 from codeloop.net.hosts import DEFAULT_PORTS, add_brackets
 
 # A host name or IPv4 address, or an IPv6 address.
-_HOST_PATTERN = re.compile(r"[a-z0-9_.-]+|[0-9a-f:.]+")
+_HOST_PATTERN = r"[a-z0-9_.-]+|[0-9a-f:.]+"
 # `/v1/chat/completions`, `/v1/messages` and so on: the ends of addresses in services' documentation.
-_REQUEST_PATH_PATTERN = re.compile(r"(?:/(?:chat|completions|messages|responses|models))+$")
+_REQUEST_PATH_PATTERN = r"(?:/(?:chat|completions|messages|responses|models))+$"
 # `/v1/v1`: of a version that was added to an address that had one.
-_REPEATED_VERSION_PATTERN = re.compile(r"(/v\d\w*)(?:/v\d\w*)+")
-_VERSION_PATTERN = re.compile(r"/v\d")
+_REPEATED_VERSION_PATTERN = r"(/v\d\w*)(?:/v\d\w*)+"
+_VERSION_PATTERN = r"/v\d"
 
 
 def parse_origin(url: str) -> str:
@@ -28,7 +28,13 @@ def parse_origin(url: str) -> str:
         raise _make_invalid_error(url) from None
     # Programs read such URLs differently: a key could go to another host than the one that was checked.
     plain = url.isascii() and url.isprintable() and not re.search(r"[\s\\]", url)
-    if not plain or scheme not in DEFAULT_PORTS or not host or "@" in parts.netloc or not _HOST_PATTERN.fullmatch(host):
+    if (
+        not plain
+        or scheme not in DEFAULT_PORTS
+        or not host
+        or "@" in parts.netloc
+        or not re.fullmatch(_HOST_PATTERN, host)
+    ):
         raise _make_invalid_error(url)
     shown_host = add_brackets(host)
     return f"{scheme}://{shown_host}" if port in {None, DEFAULT_PORTS[scheme]} else f"{scheme}://{shown_host}:{port}"
@@ -49,10 +55,10 @@ def guess_base_url(url: str) -> str | None:
     """
     scheme, slashes, address = url.partition("://")
     host, _, path = address.partition("/")
-    path = _REQUEST_PATH_PATTERN.sub("", f"/{path}".rstrip("/"))
-    path = _REPEATED_VERSION_PATTERN.sub(r"\1", path)
+    path = re.sub(_REQUEST_PATH_PATTERN, "", f"/{path}".rstrip("/"))
+    path = re.sub(_REPEATED_VERSION_PATTERN, r"\1", path)
     # Most services have their models below a version.
-    if not _VERSION_PATTERN.search(path):
+    if not re.search(_VERSION_PATTERN, path):
         path += "/v1"
     better = f"{scheme}{slashes}{host}{path}"
     return better if better != url.rstrip("/") else None

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 SettingFinder = Callable[[tuple[str, ...]], tuple[str, str] | None]
 """Takes a setting's path of keys; returns where it is set, and how to change it. None: it is not configured."""
 EMPTY_PROVIDER_CONFIG = ProviderConfig()
-_VARIABLE_PATTERN = re.compile(r"\$\{(\w+)\}")
+_VARIABLE_PATTERN = r"\$\{(\w+)\}"
 
 
 def find_no_setting(keys: tuple[str, ...]) -> None:
@@ -107,9 +107,9 @@ def merge_provider(
 
 def resolve_url(url: str, environment: Mapping[str, str]) -> str | None:
     """Replace each `${NAME}` in a URL by the environment's value; None: the URL is empty or a value is not set."""
-    if not url or any(not environment.get(name) for name in _VARIABLE_PATTERN.findall(url)):
+    if not url or any(not environment.get(name) for name in re.findall(_VARIABLE_PATTERN, url)):
         return None
-    return _VARIABLE_PATTERN.sub(lambda match: environment[match[1]], url).rstrip("/")
+    return re.sub(_VARIABLE_PATTERN, lambda match: environment[match[1]], url).rstrip("/")
 
 
 def resolve_settings(provider: Provider, environment: Mapping[str, str]) -> Mapping[str, str]:
@@ -293,7 +293,7 @@ def describe_key_setup(provider: Provider) -> str:
 
 
 def _describe_missing_address(provider: Provider, url: str, environment: Mapping[str, str]) -> str:
-    missing = [name for name in _VARIABLE_PATTERN.findall(url) if not environment.get(name)]
+    missing = [name for name in re.findall(_VARIABLE_PATTERN, url) if not environment.get(name)]
     options = {name: option for option, name in SETTING_VARIABLES.get(provider.id, {}).items()}
     if missing:
         names = [f"`{options[name]}`" for name in missing if name in options]

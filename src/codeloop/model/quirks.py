@@ -71,7 +71,7 @@ class Quirks(Struct, frozen=True):
     """Spellings of body fields in the configuration -> on the wire."""
 
 
-ADAPTIVE_MODEL_PATTERN = re.compile(r"claude-(?:opus|sonnet|haiku|fable|mythos)-(?:4[.-][7-9]|[5-9])")
+ADAPTIVE_MODEL_PATTERN = r"claude-(?:opus|sonnet|haiku|fable|mythos)-(?:4[.-][7-9]|[5-9])"
 """Claude models that accept an effort in place of a thinking budget, and no temperature."""
 # The configuration uses the names of the AI SDK; most services those of OpenAI's chat completions.
 OPTION_NAMES = {
@@ -282,7 +282,7 @@ def find_quirks(info: ModelInfo) -> Quirks:
         if any(matches(name, pattern) for pattern in family.models):
             row = replace(row, **family.changes)
     # Adaptive models of Claude refuse a temperature, also behind gateways that speak another protocol.
-    return replace(row, accepts_sampling=False) if ADAPTIVE_MODEL_PATTERN.search(name) else row
+    return replace(row, accepts_sampling=False) if re.search(ADAPTIVE_MODEL_PATTERN, name) else row
 
 
 def get_cache_lifetime(provider_id: str) -> int:

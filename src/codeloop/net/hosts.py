@@ -4,10 +4,11 @@ Offline mode (`--offline` or `CODELOOP_OFFLINE=1`): only this machine and privat
 """
 
 import os
-import re
 from collections.abc import Mapping
 from ipaddress import IPv6Address, ip_address
 from urllib.parse import SplitResult, urlsplit
+
+from codeloop.kit.text.patterns import compile_once
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
@@ -59,7 +60,7 @@ def format_host_header(url: SplitResult) -> str:
 
 OFFLINE_VARIABLE = "CODELOOP_OFFLINE"
 OFFLINE_MESSAGE = f"codeloop is offline (--offline or {OFFLINE_VARIABLE})"
-_NUMBER = re.compile(r"0x[0-9a-f]*|[0-9]+")
+_NUMBER = r"0x[0-9a-f]*|[0-9]+"
 _PRIVATE_NAME_ENDINGS = (".local", ".lan", ".internal", ".home.arpa")
 """Endings of names in private networks (RFC 6762, RFC 8375, ICANN's `internal`, and `lan` of many routers)."""
 
@@ -86,7 +87,7 @@ def is_reachable_offline(host: str) -> bool:
         return classify_non_public(str(ipv4 or address)) is not None
     except ValueError:
         # A number, such as 134744072, is an address to the system: that is no name.
-        return "." not in plain and not _NUMBER.fullmatch(plain)
+        return "." not in plain and not compile_once(_NUMBER).fullmatch(plain)
 
 
 def require_reachable(host: str, environment: Mapping[str, str] = os.environ) -> None:

@@ -5,21 +5,21 @@ each chunk of an answer, against 1 µs here.
 """
 
 import asyncio
-import re
 from errno import ECONNREFUSED
 from socket import EAI_NONAME, gaierror
 from ssl import SSLCertVerificationError, SSLContext, SSLError
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.net.chunked_body import ChunkedBody
 from codeloop.net.errors import NetworkError, NetworkErrorKind
 
 READ_BYTES = 256 * 1024
 STATUS_LINE_START = b"HTTP/1."
-STATUS_PATTERN = re.compile(r"[1-9][0-9]{2}")
+STATUS_PATTERN = r"[1-9][0-9]{2}"
 CONNECTION_REFUSED = "connection refused"
 UNKNOWN_NAME = "the name is not known"
 # `int` accepts signs, blanks and underscores, which no length may have.
-LENGTH_PATTERN = re.compile(r"[0-9]{1,18}")
+LENGTH_PATTERN = r"[0-9]{1,18}"
 
 
 class Connection:
@@ -135,7 +135,7 @@ class Connection:
         """Set status and headers, and how the body is delimited."""
         first, *lines = head.split("\r\n")
         version, _, status = first.partition(" ")
-        if not version.startswith("HTTP/1.") or STATUS_PATTERN.match(status) is None:
+        if not version.startswith("HTTP/1.") or compile_once(STATUS_PATTERN).match(status) is None:
             raise NetworkError("protocol", "no status line")
         headers: dict[str, str] = {}
         for line in lines:
@@ -146,7 +146,7 @@ class Connection:
         self.status, self.headers = int(status[:3]), headers
         self._chunks = ChunkedBody() if "chunked" in headers.get("transfer-encoding", "").lower() else None
         length = headers.get("content-length", "")
-        is_length = self._chunks is None and LENGTH_PATTERN.fullmatch(length) is not None
+        is_length = self._chunks is None and compile_once(LENGTH_PATTERN).fullmatch(length) is not None
         self._remaining = int(length) if is_length else None
         # These have no body, whatever their headers say.
         if self.status in {204, 304}:

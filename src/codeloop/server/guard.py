@@ -48,10 +48,10 @@ No other route accepts a ticket.
 """
 
 # A Host header, such as `localhost:4096` or `[::1]`: its name and its port.
-_AUTHORITY_PATTERN = re.compile(r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]?#\\]+)(?::(\d{1,5}))?")
-_CONNECT_PATH = re.compile(r"(?:/api)?/pty/[^/]+/connect")
+_AUTHORITY_PATTERN = r"(\[[0-9a-f:.]+\]|[^\s:/@\[\]?#\\]+)(?::(\d{1,5}))?"
+_CONNECT_PATH = r"(?:/api)?/pty/[^/]+/connect"
 # What a preflight request asks for, such as `content-type, authorization`.
-_HEADER_NAMES_PATTERN = re.compile(rb"[\w!#$%&'*+.^`|~, -]{1,4096}")
+_HEADER_NAMES_PATTERN = rb"[\w!#$%&'*+.^`|~, -]{1,4096}"
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 
 Headers = list[tuple[bytes, bytes]]
@@ -168,7 +168,7 @@ class Guard:
             raise RequestRefused(
                 HTTPStatus.MISDIRECTED_REQUEST, f"{len(hosts)} Host headers", "One Host header is needed."
             )
-        parts = _AUTHORITY_PATTERN.fullmatch(hosts[0].lower())
+        parts = re.fullmatch(_AUTHORITY_PATTERN, hosts[0].lower())
         name, port = parts.groups() if parts else ("", None)
         is_known = name in self._policy.names or (self._policy.accepts_any_ip and _is_ip_address(name))
         if not is_known or (port is not None and int(port) != self._policy.port):
@@ -228,7 +228,7 @@ class Guard:
             not credentials
             and scope["type"] == "websocket"
             and "ticket" in query
-            and _CONNECT_PATH.fullmatch(scope["path"])
+            and re.fullmatch(_CONNECT_PATH, scope["path"])
         ):
             scope.setdefault("state", {})[TICKET_ONLY_KEY] = True
             return
@@ -341,7 +341,7 @@ async def _answer_preflight(headers: Headers, send: Send) -> None:
         (b"access-control-max-age", PREFLIGHT_SECONDS.encode()),
     ]
     requests = [value for name, value in headers if name == b"access-control-request-headers"]
-    if len(requests) == 1 and _HEADER_NAMES_PATTERN.fullmatch(requests[0]):
+    if len(requests) == 1 and re.fullmatch(_HEADER_NAMES_PATTERN, requests[0]):
         answer.append((b"access-control-allow-headers", requests[0]))
     await send({"type": "http.response.start", "status": 204, "headers": answer})
     await send({"type": "http.response.body", "body": b""})

@@ -17,9 +17,9 @@ COMMON_PARAMETERS = frozenset({"directory", "workspace", "location[directory]", 
 
 # The contract words errors differently, so msgspec's messages are taken apart. One of them reads:
 #     Object missing required field `text` - at `$.parts[0]`
-_MISSING_FIELD = re.compile(r"Object missing required field `([^`]+)`")
-_PATH_SUFFIX = re.compile(r" - at `\$([^`]*)`$")
-_PATH_STEP = re.compile(r"\.(\w+)|\[(\d+|\.\.\.)\]")
+_MISSING_FIELD = r"Object missing required field `([^`]+)`"
+_PATH_SUFFIX = r" - at `\$([^`]*)`$"
+_PATH_STEP = r"\.(\w+)|\[(\d+|\.\.\.)\]"
 
 
 def _parse_number(text: str) -> float:
@@ -123,10 +123,10 @@ async def read_body(request: Request) -> bytes:
 
 def explain_error(message: str) -> str:
     """Convert msgspec's message to the contract's form: what is wrong, then a line that says where."""
-    match = _PATH_SUFFIX.search(message)
-    steps = _PATH_STEP.findall(match.group(1)) if match else []
+    match = re.search(_PATH_SUFFIX, message)
+    steps = re.findall(_PATH_STEP, match.group(1)) if match else []
     problem = message[: match.start()] if match else message
-    missing = _MISSING_FIELD.match(problem)
+    missing = re.match(_MISSING_FIELD, problem)
     names = [f'["{name}"]' if name else f"[{index}]" for name, index in steps]
     if missing:
         problem = "Missing key"

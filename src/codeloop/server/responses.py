@@ -40,7 +40,7 @@ STATUS_CODES: dict[ErrorKind, int] = {
     "UnknownError": 500,
 }
 # Such as `ses_01hx...`: the ids of sessions, permission requests, questions and terminals.
-_ID_IN_MESSAGE = re.compile(r"\b(?:ses|per|que|pty)_\w+")
+_ID_IN_MESSAGE = r"\b(?:ses|per|que|pty)_\w+"
 _ID_FIELDS: dict[ErrorKind, str] = {
     "SessionBusyError": "sessionID",
     "PermissionNotFoundError": "requestID",
@@ -109,7 +109,7 @@ def _make_operation_error(kind: ErrorKind, message: str, data: Mapping[str, str 
     if field == "error":
         body[field] = message
     elif field is not None:
-        match = _ID_IN_MESSAGE.search(message)
+        match = re.search(_ID_IN_MESSAGE, message)
         # Names of MCP servers and ids of projects have no prefix to find them by: they end the message.
         body[field] = match.group() if match else message.rpartition(": ")[2]
     return Response(msgspec.json.encode(body), status, media_type="application/json")

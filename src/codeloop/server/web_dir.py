@@ -30,9 +30,9 @@ _MEDIA_TYPES = {
     ".woff2": "font/woff2",
 }
 """Suffix -> media type. The module `mimetypes` is not used: its tables differ from machine to machine."""
-_HASHED_NAME_PATTERN = re.compile(r"[-.](?=[\w-]*\d)[\w-]{8,}\.\w+$")
+_HASHED_NAME_PATTERN = r"[-.](?=[\w-]*\d)[\w-]{8,}\.\w+$"
 """A file name with a hash, as bundlers make it (`index-BX3k9a2f.js`); at least one digit tells it from a long word."""
-_INLINE_SCRIPT = re.compile(rb"<script(?![^>]*\ssrc[\s=])[^>]*>(.*?)</script", re.DOTALL | re.IGNORECASE)
+_INLINE_SCRIPT = rb"(?is)<script(?![^>]*\ssrc[\s=])[^>]*>(.*?)</script"
 _POLICY_TEMPLATE = (
     "default-src 'self' data: blob:",
     "script-src 'self' 'wasm-unsafe-eval' blob:{inline}",
@@ -75,7 +75,7 @@ class WebApp:
         if media_type is not None and response.status_code != 304:
             response.headers["content-type"] = media_type
         # A year stands for "always"; with "no-cache" a browser keeps a copy, but asks each time whether it is current.
-        caching = "private, max-age=31536000, immutable" if _HASHED_NAME_PATTERN.search(name) else "no-cache"
+        caching = "private, max-age=31536000, immutable" if re.search(_HASHED_NAME_PATTERN, name) else "no-cache"
         response.headers["cache-control"] = caching
         # The time and size are part of the key of `_make_policy`'s cache, so that a new build gets a new policy.
         status = self._index.stat()
@@ -92,6 +92,6 @@ def _is_navigation(request: Request) -> bool:
 def _make_policy(index: Path, _mtime: int, _size: int) -> str:
     """Return the content security policy: scripts in files of the app, and those inside its index, by their hashes."""
     digests = (
-        base64.b64encode(sha256(script).digest()).decode() for script in _INLINE_SCRIPT.findall(index.read_bytes())
+        base64.b64encode(sha256(script).digest()).decode() for script in re.findall(_INLINE_SCRIPT, index.read_bytes())
     )
     return "; ".join(_POLICY_TEMPLATE).format(inline="".join(f" 'sha256-{digest}'" for digest in digests))

@@ -25,7 +25,7 @@ _part_decoder: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
 
 NO_LIMIT = 1 << 60
 """A `limit` that returns all rows. It is also later than any time in ms."""
-_NON_ASCII = re.compile("[^\x00-\x7f]")
+_NON_ASCII = "[^\x00-\x7f]"
 _TEXT_PART_PREFIX, _TOOL_PART_PREFIX = b'{"type":"text"', b'{"type":"tool"'
 """The first bytes of stored parts of these types: msgspec writes the tag first."""
 
@@ -191,7 +191,7 @@ def make_like_pattern(text: str) -> str:
     LIKE ignores the case of ASCII letters only, so other characters become wildcards, and callers must check the rows.
     """
     escaped_text = "".join(f"!{char}" if char in "!%_" else char for char in text)
-    return f"%{_NON_ASCII.sub('%', escaped_text)}%"
+    return f"%{re.sub(_NON_ASCII, '%', escaped_text)}%"
 
 
 def open_queries(path: Path) -> Queries:

@@ -33,11 +33,11 @@ _REPEATABLE_TOOLS = frozenset(("read", "grep", "glob", "list", "webfetch"))
 """Read-only tools: of two equal calls, the later one returned the current state."""
 _ONE_FILE_EDIT_TOOLS = frozenset(("edit", "multiedit", "write"))
 """The tools that change the file `filePath`."""
-_PATCHED_FILE = re.compile(r"^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$", re.MULTILINE)
+_PATCHED_FILE = r"(?m)^\*\*\* (?:(?:Add|Update|Delete) File|Move to): (.+)$"
 # Matches a command that may change the folder of the commands after it.
-_CHANGES_FOLDER = re.compile(r"\b(?:cd|pushd|popd)\b")
+_CHANGES_FOLDER = r"\b(?:cd|pushd|popd)\b"
 # Matches `cd /abs/path && ...` and `cd /abs/path; ...`: such a command runs in the folder that it names.
-_STARTS_WITH_CD = re.compile(r"\s*cd\s+/[^\s;&|]*\s*(?:&&|;)")
+_STARTS_WITH_CD = r"\s*cd\s+/[^\s;&|]*\s*(?:&&|;)"
 # The lifetime of a cache that was requested to last an hour.
 HOUR_MS = 60 * 60_000
 
@@ -182,7 +182,7 @@ class _LaterCalls:
             self._changed_paths.add(_make_absolute(cwd, str(arguments.get("filePath"))))
         elif part.tool == "apply_patch":
             patch = str(arguments.get("patchText"))
-            self._changed_paths.update(_make_absolute(cwd, path.strip()) for path in _PATCHED_FILE.findall(patch))
+            self._changed_paths.update(_make_absolute(cwd, path.strip()) for path in re.findall(_PATCHED_FILE, patch))
         return None
 
     def _record_read(self, cwd: str, lines: "_ReturnedLines", *, shows_lines: bool) -> str | None:
@@ -204,9 +204,9 @@ class _LaterCalls:
             return False
         # A relative command may do something else before a `cd` than after it, so only commands without one between
         # them are compared.
-        if _CHANGES_FOLDER.search(command):
+        if re.search(_CHANGES_FOLDER, command):
             self._folder_changes += 1
-        is_fixed = _STARTS_WITH_CD.match(command) or str(arguments.get("workdir") or "").startswith("/")
+        is_fixed = re.match(_STARTS_WITH_CD, command) or str(arguments.get("workdir") or "").startswith("/")
         # -1 stands for the folder that the command itself names.
         folder_state = -1 if is_fixed else self._folder_changes
         return self._record_repeat(

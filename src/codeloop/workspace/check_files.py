@@ -15,6 +15,7 @@ from pathlib import Path
 from codeloop.kit.glob import compile_glob
 from codeloop.kit.programs import find_program
 from codeloop.kit.small_files import read_start
+from codeloop.kit.text.patterns import compile_once
 
 # Existing tests must not be changed; new ones may be added.
 TEST_GLOBS = (
@@ -41,10 +42,10 @@ _MAX_HASHED_BYTES = 16 * 1024 * 1024
 _MAX_SCRIPT_BYTES = 256 * 1024
 # Scripts that run scripts are followed to this depth.
 _MAX_SCRIPT_DEPTH = 3
-_WORD = re.compile(r"[\w./@+-]+")
-_SCRIPT_FILE = re.compile(r"(?:^|/)(?:(?:GNUm|M|m)akefile|[^/]*\.(?:mk|sh|bash)|\.?[Jj]ustfile|package\.json)$")
+_WORD = r"[\w./@+-]+"
+_SCRIPT_FILE = r"(?:^|/)(?:(?:GNUm|M|m)akefile|[^/]*\.(?:mk|sh|bash)|\.?[Jj]ustfile|package\.json)$"
 # Names of programs that are likely to be checks.
-_CHECK_PROGRAM = re.compile(r"(?:test|check|lint|verif|spec)[^/]*$", re.IGNORECASE)
+_CHECK_PROGRAM = r"(?i)(?:test|check|lint|verif|spec)[^/]*$"
 _RUNNER_FILES = ("GNUmakefile", "makefile", "Makefile", "justfile", "package.json")
 # Sections of these files that don't affect checks: dependencies may be added. Those of pyproject.toml are below `tool`.
 _UNRELATED_SECTIONS = {
@@ -108,11 +109,13 @@ def _find_scripts(root: Path, commands: Sequence[str], path: str | None) -> set[
     scripts: set[str] = set()
     texts = [*commands, *(_read(root / file) for file in _RUNNER_FILES)]
     for depth in range(_MAX_SCRIPT_DEPTH):
-        words = dict.fromkeys(word for text in texts for word in _WORD.findall(text))
+        words = dict.fromkeys(word for text in texts for word in re.findall(_WORD, text))
         # Only the commands themselves name programs that are found on the PATH.
         names = (_resolve_script(root, word, path, may_be_program=depth == 0) for word in words)
         found = {name for name in names if name is not None}
-        texts = [_read(root / name) for name in found - scripts if _SCRIPT_FILE.search(name) or _is_shell(root / name)]
+        texts = [
+            _read(root / name) for name in found - scripts if re.search(_SCRIPT_FILE, name) or _is_shell(root / name)
+        ]
         scripts |= found
         if not texts:
             break
@@ -130,7 +133,9 @@ def _resolve_script(root: Path, word: str, path: str | None, *, may_be_program: 
         file = Path(program) if program is not None else file
     if not file.is_file() or not _is_below(file, root):
         return None
-    is_script = any(each.search(str(file)) for each in (_SCRIPT_FILE, _CHECK_PROGRAM)) or os.access(file, os.X_OK)
+    is_script = any(
+        each.search(str(file)) for each in (compile_once(_SCRIPT_FILE), compile_once(_CHECK_PROGRAM))
+    ) or os.access(file, os.X_OK)
     return os.path.relpath(file, root) if is_script else None
 
 

@@ -19,11 +19,11 @@ from codeloop.kit.small_files import read_start
 # A larger file is not read.
 _MAX_FILE_BYTES = 256 * 1024
 # `ModuleNotFoundError: No module named 'yaml.loader'`
-_PYTHON_ERROR = re.compile(r"(?:ModuleNotFoundError|ImportError): No module named '?([A-Za-z_]\w*)")
+_PYTHON_ERROR = r"(?:ModuleNotFoundError|ImportError): No module named '?([A-Za-z_]\w*)"
 # `Cannot find module '@scope/name/file.js'`
-_NODE_ERROR = re.compile(r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[a-z][\w.-]*)")
+_NODE_ERROR = r"Cannot find (?:module|package) '((?:@[\w.-]+/)?[a-z][\w.-]*)"
 # Names that may be repeated to the model as part of a command.
-_SAFE_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,60}", re.ASCII)
+_SAFE_NAME = r"(?a)[A-Za-z0-9][\w.-]{0,60}"
 _REQUIREMENTS_GLOBS = ("requirements*.txt", "*requirements.txt", "requirements/*.txt")
 _MAX_LISTS = 20
 # Module -> package, where the names differ.
@@ -64,7 +64,7 @@ def explain_missing_module(output: str, folder: Path, root: Path) -> str:
 
     The lists are those of the nearest folder from `folder` up to `root` that has one with the module.
     """
-    python_errors, node_errors = [*_PYTHON_ERROR.finditer(output)], [*_NODE_ERROR.finditer(output)]
+    python_errors, node_errors = [*re.finditer(_PYTHON_ERROR, output)], [*re.finditer(_NODE_ERROR, output)]
     if not python_errors and not node_errors:
         return ""
     name = (python_errors or node_errors)[-1][1]
@@ -164,20 +164,20 @@ def _find_python_declarations(folder: Path, module: str) -> Iterator[_Declaratio
     if names & _read_package_names(project_table.get("dependencies")):
         yield _Declaration("a dependency of pyproject.toml", "uv sync" if uses_uv else "pip install -e .")
     for extra, requirements in _get_table(project_table, "optional-dependencies").items():
-        if names & _read_package_names(requirements) and _SAFE_NAME.fullmatch(extra):
+        if names & _read_package_names(requirements) and re.fullmatch(_SAFE_NAME, extra):
             yield _declare_extra(extra, uses_uv=uses_uv)
     for group, requirements in _get_table(project, "dependency-groups").items():
-        if names & _read_package_names(requirements) and _SAFE_NAME.fullmatch(group):
+        if names & _read_package_names(requirements) and re.fullmatch(_SAFE_NAME, group):
             yield _declare_group(group, uses_uv=uses_uv)
     poetry = _get_table(_get_table(project, "tool"), "poetry")
     for group, table in _get_table(poetry, "group").items():
-        if names & _read_package_names([*_get_table(table, "dependencies")]) and _SAFE_NAME.fullmatch(group):
+        if names & _read_package_names([*_get_table(table, "dependencies")]) and re.fullmatch(_SAFE_NAME, group):
             yield _Declaration(f"in the group `{group}` of pyproject.toml", f"poetry install --with {group}")
     if names & _read_package_names([*_get_table(poetry, "dependencies")]):
         yield _Declaration("a dependency of pyproject.toml", "poetry install")
     lists = [path for pattern in _REQUIREMENTS_GLOBS for path in sorted(folder.glob(pattern))[:_MAX_LISTS]]
     for path in lists:
-        if _SAFE_NAME.fullmatch(path.name) and names & _read_package_names(
+        if re.fullmatch(_SAFE_NAME, path.name) and names & _read_package_names(
             _read(path).decode("utf-8", "replace").splitlines()
         ):
             name = path.relative_to(folder).as_posix()

@@ -11,6 +11,7 @@ import msgspec
 
 from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.kit.small_files import read_start
+from codeloop.kit.text.patterns import compile_once
 
 CHECK_KINDS = ("test", "lint", "types", "build")
 # The most entries of a folder that are read.
@@ -27,13 +28,13 @@ _KINDS_BY_WORD = {
     **dict.fromkeys(("build", "compile", "dist", "package"), "build"),
 }
 # Names of scripts, targets and tables, so that nothing else of a project's files reaches the model.
-_SCRIPT_NAME = re.compile(r"[A-Za-z][\w:.-]{0,29}", re.ASCII)
+_SCRIPT_NAME = r"(?a)[A-Za-z][\w:.-]{0,29}"
 # `test: build`, but not an assignment such as `TEST := 1`.
-_MAKE_TARGET = re.compile(r"^([A-Za-z][\w.-]*+)[ \t]*+:(?![=:])", re.ASCII | re.MULTILINE)
+_MAKE_TARGET = r"(?am)^([A-Za-z][\w.-]*+)[ \t]*+:(?![=:])"
 # `test filter="":`, but not an assignment such as `name := "x"`.
-_JUST_RECIPE = re.compile(r"^@?([A-Za-z][\w-]*+)[^:=\n]*+:(?!=)", re.ASCII | re.MULTILINE)
-_TOML_TABLE = re.compile(r"\[\[?([\w.\"-]{1,100})\]", re.ASCII)
-_TOML_KEY = re.compile(r"\"?([A-Za-z][\w:.-]*)\"?[ \t]*=", re.ASCII)
+_JUST_RECIPE = r"(?am)^@?([A-Za-z][\w-]*+)[^:=\n]*+:(?!=)"
+_TOML_TABLE = r"(?a)\[\[?([\w.\"-]{1,100})\]"
+_TOML_KEY = r"(?a)\"?([A-Za-z][\w:.-]*)\"?[ \t]*="
 _MANAGERS_BY_LOCK = {
     "pnpm-lock.yaml": "pnpm",
     "yarn.lock": "yarn",
@@ -41,7 +42,7 @@ _MANAGERS_BY_LOCK = {
     "bun.lockb": "bun",
 }
 _TASK_RUNNERS = {"poe.tasks": "poe", "taskipy.tasks": "task", "pdm.scripts": "pdm run", "rye.scripts": "rye run"}
-_HATCH_SCRIPTS = re.compile(r"tool\.hatch\.envs\.([A-Za-z][\w-]{0,29})\.scripts", re.ASCII)
+_HATCH_SCRIPTS = r"(?a)tool\.hatch\.envs\.([A-Za-z][\w-]{0,29})\.scripts"
 # A table of pyproject.toml below `tool` -> the check that it implies.
 _CHECKS_BY_TOOL = {
     "pytest": ("test", "pytest"),
@@ -66,9 +67,7 @@ _CHECKS_BY_FILE = {
     ".golangci.yaml": ("lint", "golangci-lint run"),
 }
 # A line of a recipe that begins with a program's plain name, perhaps after variables: `\t@CI=1 pytest -q`.
-_RECIPE_PROGRAM = re.compile(
-    r"\t[ \t@+-]{0,9}(?:[A-Za-z_]\w*=\S*[ \t]){0,5}([A-Za-z][\w.+-]{0,29})(?=[ \t;]|$)", re.ASCII
-)
+_RECIPE_PROGRAM = r"(?a)\t[ \t@+-]{0,9}(?:[A-Za-z_]\w*=\S*[ \t]){0,5}([A-Za-z][\w.+-]{0,29})(?=[ \t;]|$)"
 _SHELL_BUILTINS = frozenset(
     (
         *("case", "cd", "command", "echo", "eval", "exec", "exit", "export", "false", "for", "if", "printf", "pwd"),
@@ -79,7 +78,7 @@ _MAX_RECIPE_LINES = 20
 # Bytes of a script of package.json that are looked through.
 _MAX_SCRIPT_BYTES = 400
 # Programs recognised in a script of package.json; its other words are ignored.
-_SCRIPT_PROGRAMS = re.compile(
+_SCRIPT_PROGRAMS = (
     r"(?<![\w./@-])(vitest|jest|mocha|ava|jasmine|playwright|cypress|tap|tsc|vue-tsc|eslint|biome|prettier|oxlint|xo"
     r"|standard|rollup|vite|webpack|esbuild|tsup|turbo|nx|lerna)(?![\w./-])"
 )
@@ -210,16 +209,18 @@ class _ProjectReader(NamedTuple):
         tables: dict[str, list[str]] = {}
         keys: list[str] = []
         for line in self.read_text(name).splitlines():
-            if header := _TOML_TABLE.match(line):
+            if header := re.match(_TOML_TABLE, line):
                 keys = tables.setdefault(header[1].replace('"', ""), [])
-            elif key := _TOML_KEY.match(line):
+            elif key := re.match(_TOML_KEY, line):
                 keys.append(key[1])
         return tables
 
 
 def _match_names(names: Iterable[str], command: str) -> Iterator[Check]:
     """Yield a check for each script or target that is named after a kind, the shortest names first."""
-    valid_names = sorted({name for name in names if _SCRIPT_NAME.fullmatch(name)}, key=lambda name: (len(name), name))
+    valid_names = sorted(
+        {name for name in names if re.fullmatch(_SCRIPT_NAME, name)}, key=lambda name: (len(name), name)
+    )
     for kind in CHECK_KINDS:
         # The first word of `test:unit`, `test-all` or `test.unit`.
         names_of_kind = (
@@ -240,18 +241,18 @@ def _read_targets(text: str) -> Iterator[Check]:
     lines = text.splitlines()
     recipes: dict[str, list[str]] = {}
     for number, line in enumerate(lines, 1):
-        if target := _MAKE_TARGET.match(line):
+        if target := re.match(_MAKE_TARGET, line):
             below = takewhile(lambda each: each.startswith("\t") or not each.strip(), lines[number:])
             recipes[target[1]] = list(islice(below, _MAX_RECIPE_LINES))
     for check in _match_names(recipes, "make"):
-        matches = filter(None, map(_RECIPE_PROGRAM.match, recipes[check.command.removeprefix("make ")]))
+        matches = filter(None, map(compile_once(_RECIPE_PROGRAM).match, recipes[check.command.removeprefix("make ")]))
         yield check._replace(programs=tuple(command[1] for command in matches if command[1] not in _SHELL_BUILTINS))
 
 
 def _read_justfile(reader: _ProjectReader) -> Iterator[Check]:
     for name in ("justfile", "Justfile", ".justfile"):
         if text := reader.read_text(name):
-            return _match_names(_JUST_RECIPE.findall(text), "just")
+            return _match_names(re.findall(_JUST_RECIPE, text), "just")
     return iter(())
 
 
@@ -268,7 +269,9 @@ def _add_script_programs(checks: Iterable[Check], scripts: Mapping[str, msgspec.
     """Yield the checks with the known programs that their scripts run."""
     for check in checks:
         script = bytes(scripts[check.command.rpartition(" ")[2]])[:_MAX_SCRIPT_BYTES].decode("utf-8", "replace")
-        yield check._replace(script_programs=tuple(dict.fromkeys(_SCRIPT_PROGRAMS.findall(script)))[:_MAX_PER_SOURCE])
+        yield check._replace(
+            script_programs=tuple(dict.fromkeys(re.findall(_SCRIPT_PROGRAMS, script)))[:_MAX_PER_SOURCE]
+        )
 
 
 def _read_pyproject(reader: _ProjectReader) -> Iterator[Check]:
@@ -277,7 +280,7 @@ def _read_pyproject(reader: _ProjectReader) -> Iterator[Check]:
     for table, command in _TASK_RUNNERS.items():
         yield from _match_names(tables.get(f"tool.{table}", ()), command)
     for table, scripts in tables.items():
-        if hatch := _HATCH_SCRIPTS.fullmatch(table):
+        if hatch := re.fullmatch(_HATCH_SCRIPTS, table):
             prefix = "hatch run " if hatch[1] == "default" else f"hatch run {hatch[1]}:"
             yield from (Check(each.kind, prefix + each.command.strip()) for each in _match_names(scripts, ""))
     yield from (Check(kind, command) for name, (kind, command) in _CHECKS_BY_TOOL.items() if name in tools)

@@ -8,12 +8,12 @@ from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError, T
 from codeloop.schema.wire import JSON
 
 # Such as `ESC [1;31m`: bold red.
-_COLOUR_SEQUENCE = re.compile(r"(\x1b\[[0-9;:]*m)")
+_COLOUR_SEQUENCE = r"(\x1b\[[0-9;:]*m)"
 # Such as `ESC [2J` (clears the screen), `ESC ]0;title BEL` (sets the title) and `ESC M` (moves the cursor up). The
 # final bytes of the first kind leave out `m`, which is a colour.
-_OTHER_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-ln-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])")
+_OTHER_SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*[@-ln-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)|[@-Z\\^_])"
 # At the end of the output, such as `ESC [1;`: the rest may come with the next update.
-_PARTIAL_SEQUENCE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*)?$")
+_PARTIAL_SEQUENCE = r"\x1b(?:\[[0-?]*[ -/]*|\][^\x07\x1b]*)?$"
 _TRUNCATION_MARK = "...\n\n"
 """Begins the latest output of a command whose earlier output was cut off."""
 _MIN_OVERLAP = 200
@@ -64,8 +64,8 @@ class CommandTerminal:
 def strip_sequences(text: str) -> str:
     """Return a text without the sequences that control a terminal. Colours, tabs and carriage returns stay."""
     # A command must not move the cursor, change the title or write to the clipboard in the user's editor.
-    plain = _OTHER_SEQUENCE.sub("", _PARTIAL_SEQUENCE.sub("", text).replace("\r\n", "\n"))
+    plain = re.sub(_OTHER_SEQUENCE, "", re.sub(_PARTIAL_SEQUENCE, "", text).replace("\r\n", "\n"))
     return "".join(
-        piece if _COLOUR_SEQUENCE.fullmatch(piece) else "\r".join(map(escape_controls, piece.split("\r")))
-        for piece in _COLOUR_SEQUENCE.split(plain)
+        piece if re.fullmatch(_COLOUR_SEQUENCE, piece) else "\r".join(map(escape_controls, piece.split("\r")))
+        for piece in re.split(_COLOUR_SEQUENCE, plain)
     )

@@ -37,21 +37,18 @@ _MAX_CHECK_REMINDERS = 3
 # The length of the end of an answer in which an announcement is searched for.
 _ANSWER_END_CHARS = 300
 # Matches a last sentence that announces a next step ("Now I'll run the tests."). Weak models end with one.
-_ANNOUNCED = re.compile(
-    r"(?:^|[.!:\n]\s*)(?:(?:first|next|now|then|so)\b[, ]*)?"
+_ANNOUNCED = (
+    r"(?i)(?:^|[.!:\n]\s*)(?:(?:first|next|now|then|so)\b[, ]*)?"
     r"(?:i['\u2019]?ll|i will|i['\u2019]m going to|i am going to|let me)\s+"
     r"(?:(?:now|first|then|also|next|start by|begin by)\s+)*(?!(?:know|not|be|leave|stop|wait)\b)"
-    r"[a-z][^.!?\n]*[.:!\u2026]*\s*$",
-    re.IGNORECASE,
+    r"[a-z][^.!?\n]*[.:!\u2026]*\s*$"
 )
 # Matches a last sentence that offers a next step as a question.
-_OFFER = re.compile(
-    r"\b(?:would you like me to|do you want me to|shall i|should i|may i|can i)\b[^.?!\n]*\?\s*$", re.IGNORECASE
-)
+_OFFER = r"(?i)\b(?:would you like me to|do you want me to|shall i|should i|may i|can i)\b[^.?!\n]*\?\s*$"
 # Matches the beginning of a call that a model wrote as text, well-formed or not.
-_TEXT_CALL = re.compile(
-    r"<tool_call>|<function=|<invoke name=|\[TOOL_CALLS\]|```tool_c|^Action Input:|\"(?:arguments|action_input)\"\s*:",
-    re.MULTILINE,
+_TEXT_CALL = (
+    r"(?m)<tool_call>|<function=|<invoke name=|\[TOOL_CALLS\]|```tool_c|^Action Input:"
+    r"|\"(?:arguments|action_input)\"\s*:"
 )
 # The length to which a todo or a command is cut in a reminder.
 _EXCERPT_CHARS = 100
@@ -118,10 +115,10 @@ def find_reminder(
         return None
     text = next((part.text for part in reversed(last.parts) if isinstance(part, TextPart)), "")
     has_called = review is not None
-    if TEXT_CALL_REMINDER not in reminders and not has_called and _TEXT_CALL.search(text):
+    if TEXT_CALL_REMINDER not in reminders and not has_called and re.search(_TEXT_CALL, text):
         return TEXT_CALL_REMINDER
     if ANNOUNCED_STEP_REMINDER not in reminders and (
-        announces_step(text) or (not has_called and _OFFER.search(text[-_ANSWER_END_CHARS:]))
+        announces_step(text) or (not has_called and re.search(_OFFER, text[-_ANSWER_END_CHARS:]))
     ):
         return ANNOUNCED_STEP_REMINDER
     other_reminders = {EMPTY_ANSWER_REMINDER, ANNOUNCED_STEP_REMINDER, TEXT_CALL_REMINDER}
@@ -165,7 +162,7 @@ def _find_reminder_text(part: Part) -> str | None:
 
 def announces_step(text: str) -> bool:
     """Return whether a text ends with a sentence that announces a next step."""
-    return _ANNOUNCED.search(text[-_ANSWER_END_CHARS:]) is not None
+    return re.search(_ANNOUNCED, text[-_ANSWER_END_CHARS:]) is not None
 
 
 def _list_unfinished(

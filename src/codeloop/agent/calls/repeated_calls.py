@@ -27,7 +27,7 @@ _RECENT_CALLS = 8
 # How many calls are compared at most.
 _MAX_COMPARED_CALLS = 24
 # Parts in which equal results differ: durations and addresses.
-_VARYING_TEXT = re.compile(r"\b\d+(?:\.\d+)? ?(?:[mnµ]?s|secs?|seconds?)\b|\b0x[0-9a-f]+\b")
+_VARYING_TEXT = r"\b\d+(?:\.\d+)? ?(?:[mnµ]?s|secs?|seconds?)\b|\b0x[0-9a-f]+\b"
 # The first item of the key of an edit that changed something; the second is its diff, with the lines' numbers.
 _CHANGE_KEY = "change"
 
@@ -112,4 +112,4 @@ def _make_result_key(part: ToolPart, output: str, metadata: JSON) -> tuple[objec
     """Return a key that is equal for two calls with equal arguments and results, and for edits of equal effect."""
     if part.tool in EDIT_TOOLS and (diff := metadata.get("diff")):
         return (_CHANGE_KEY, diff)
-    return (part.tool, part.state.input, _VARYING_TEXT.sub("", output.partition(_REPEAT_NOTE_START)[0]).rstrip())
+    return (part.tool, part.state.input, re.sub(_VARYING_TEXT, "", output.partition(_REPEAT_NOTE_START)[0]).rstrip())

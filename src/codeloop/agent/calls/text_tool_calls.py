@@ -7,6 +7,7 @@ from typing import Any, NamedTuple, cast
 
 import msgspec
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.schema.wire import JSON
 from codeloop.tool.repair.arguments import encode_arguments
 from codeloop.tool.repair.calls import match_tool
@@ -14,62 +15,57 @@ from codeloop.tool.repair.loose_json import read_json, to_value
 from codeloop.workspace.syntax_tree import parse_python
 
 # Matches the marker that each format contains. An answer without one needs no further search.
-_FORMAT_MARKER = re.compile(
-    r"<\W{0,3}(?:DSML\W)?(?:tool|function|invoke)|TOOL_CALLS|python_tag|to=functions\.|```|\A\s*[\[{]|Action Input:"
-    r"|</\w+>\s*\Z|\)\]?\s*\Z",
-    re.IGNORECASE,
+_FORMAT_MARKER = (
+    r"(?i)<\W{0,3}(?:DSML\W)?(?:tool|function|invoke)|TOOL_CALLS|python_tag|to=functions\.|```|\A\s*[\[{]|Action Input:"
+    r"|</\w+>\s*\Z|\)\]?\s*\Z"
 )
 # Matches what precedes one JSON object, or a list of objects, that holds both name and arguments.
-_JSON_FORMS = re.compile(
+_JSON_FORMS = (
     r"<tool_call>\s*(?=\{)"  # Hermes, Qwen
     r"|<function_call>\s*(?=\{)"
     r"|\[TOOL_CALLS\]\s*(?=[\[{])"  # Mistral
     r"|<\|python_tag\|>\s*(?=\{)"  # Llama
     r"|```(?:json|tool_call|tool_code)?\s*\n\s*(?=[\[{])"
-    r"|\A\s*(?=[\[{])"  # the whole answer
+    r"|\A\s*(?=[\[{])"
 )
 # Matches a call's name, with what precedes its arguments, a JSON object: `<function=read>{"filePath": "a.py"}`. A group
 # is named after the model family.
-_NAMED_FORMS = re.compile(
-    r"<function=(?P<llama>[\w.-]+)>\s*(?=\{)"
+_NAMED_FORMS = (
+    r"(?m)<function=(?P<llama>[\w.-]+)>\s*(?=\{)"
     r"|\[TOOL_CALLS\]\s*(?P<mistral>[\w.-]+)\s*(?:\[CALL_ID\]\w+)?\[ARGS\]\s*(?=\{)"
     r"|<\W?tool\Wcall\Wbegin\W?>(?:function<\W?tool\Wsep\W?>)?(?P<deepseek>[\w.-]+)\s*"
     r"(?:<\W?tool\Wsep\W?>|\n```json)\s*(?=\{)"
     r"|<\|tool_call_begin\|>\s*(?:functions\.)?(?P<kimi>[\w.-]+?)(?::\d+)?\s*<\|tool_call_argument_begin\|>\s*(?=\{)"
     r"|(?:<\|start\|>assistant)?(?:<\|channel\|>)?(?:commentary|analysis)?\s*"  # gpt-oss
     r"to=functions\.(?P<harmony>[\w.-]+)[^{\n]*?(?:<\|message\|>|\s)\s*(?=\{)"
-    r"|^Action:[ \t]*(?P<react>[\w.-]+)[ \t]*\n+Action Input:[ \t]*(?=\{)",
-    re.MULTILINE,
+    r"|^Action:[ \t]*(?P<react>[\w.-]+)[ \t]*\n+Action Input:[ \t]*(?=\{)"
 )
 # Matches a call whose arguments are tags: a group for the name, and one for the tags. For example
 # `<function=read><parameter=filePath>a.py</parameter></function>`.
-_TAG_FORMS = re.compile(
-    r"<function=(?P<qwen>[\w.-]+)>\s*(?P<qwen_body><parameter=.*?)</function>"  # Qwen's coders
+_TAG_FORMS = (
+    r"(?s)<function=(?P<qwen>[\w.-]+)>\s*(?P<qwen_body><parameter=.*?)</function>"  # Qwen's coders
     r"|<tool_call>\s*(?P<glm>[\w.-]+)\s*(?P<glm_body><arg_key>.*?)</tool_call>"
-    r"|<(?:\W?DSML\W?)?invoke name=\"(?P<invoke>[\w.-]+)\">(?P<invoke_body>.*?)</(?:\W?DSML\W?)?invoke>",
-    re.DOTALL,
+    r"|<(?:\W?DSML\W?)?invoke name=\"(?P<invoke>[\w.-]+)\">(?P<invoke_body>.*?)</(?:\W?DSML\W?)?invoke>"
 )
 # Matches one argument: its name and value are the two groups that match.
-_ARGUMENT_TAG = re.compile(
-    r"<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>"
+_ARGUMENT_TAG = (
+    r"(?s)<parameter=([\w.-]+)>\n?(.*?)\n?</parameter>"
     r"|<arg_key>\s*([\w.-]+)\s*</arg_key>\s*<arg_value>\n?(.*?)\n?</arg_value>"
     r"|<(?:\W?DSML\W?)?parameter name=\"([\w.-]+)\"[^>]*>(.*?)</(?:\W?DSML\W?)?parameter>"
-    r"|<(?P<tag>[A-Za-z_]\w*)>\n?(.*?)\n?</(?P=tag)>",  # <read><filePath>a.py</filePath></read>
-    re.DOTALL,
+    r"|<(?P<tag>[A-Za-z_]\w*)>\n?(.*?)\n?</(?P=tag)>"
 )
 # Matches Python code at the end of an answer: fenced, as Gemma writes calls, or its last lines, as Llama does.
-_PYTHON_FORMS = re.compile(
-    r"```(?:tool_code|tool_call|python|py)?[ \t]*\n(?P<fenced>[^`]+?)\n?```\s*\Z"
-    r"|^(?P<plain>\[?[A-Za-z_][\w.]*\((?:[^\n]|\n(?!\n))*\)\]?)\s*\Z",
-    re.MULTILINE,
+_PYTHON_FORMS = (
+    r"(?m)```(?:tool_code|tool_call|python|py)?[ \t]*\n(?P<fenced>[^`]+?)\n?```\s*\Z"
+    r"|^(?P<plain>\[?[A-Za-z_][\w.]*\((?:[^\n]|\n(?!\n))*\)\]?)\s*\Z"
 )
 # Matches the markers around calls, which are removed with them.
-_CALL_MARKERS = re.compile(
+_CALL_MARKERS = (
     r"</?(?:\W?DSML\W?)?(?:tool_calls?|function_calls?|function)>|<\W?tool\Wcalls?\W\w+\W?>"
     r"|<\|(?:tool_calls?_\w+|call|channel|start|end|message|constrain)\|>|\[/?TOOL_CALLS\]|```\w*"
 )
 # Matches what some models make up after a call: its result.
-_INVENTED_RESULT = re.compile(r"(?:<tool_response>|^Observation:).*\Z", re.DOTALL | re.MULTILINE)
+_INVENTED_RESULT = r"(?ms)(?:<tool_response>|^Observation:).*\Z"
 # The keys under which models write a call's name and its arguments in JSON.
 _NAME_KEYS = ("name", "tool", "tool_name", "function", "action")
 _ARGUMENTS_KEYS = ("arguments", "parameters", "args", "input", "action_input")
@@ -99,10 +95,10 @@ def find_text_calls(text: str, tools: frozenset[str]) -> tuple[list[TextToolCall
     A call that other text follows counts as an example, and is not returned. What a model made up as the result of a
     call is dropped.
     """
-    if not _FORMAT_MARKER.search(text):
+    if not re.search(_FORMAT_MARKER, text):
         return [], text
     whole_text = text
-    text = _INVENTED_RESULT.sub("", text)
+    text = re.sub(_INVENTED_RESULT, "", text)
     sorted_tools = sorted(tools)
     groups: list[CallGroup] = []
     # Several forms may match the same call: of groups that overlap, the one that begins first counts.
@@ -113,13 +109,13 @@ def find_text_calls(text: str, tools: frozenset[str]) -> tuple[list[TextToolCall
     end = len(text)
     last_groups: list[CallGroup] = []
     # From the end backwards, as long as nothing but markers stands between two groups.
-    while groups and not _CALL_MARKERS.sub("", text[groups[-1].end : end]).strip():
+    while groups and not re.sub(_CALL_MARKERS, "", text[groups[-1].end : end]).strip():
         last_groups.insert(0, groups.pop())
         end = last_groups[0].start
     calls = [call for group in last_groups for call in group.calls]
     if not calls:
         return [], whole_text
-    return calls[:_MAX_CALLS], _CALL_MARKERS.sub("", text[:end]).rstrip()
+    return calls[:_MAX_CALLS], re.sub(_CALL_MARKERS, "", text[:end]).rstrip()
 
 
 def _find_groups(text: str, tools: frozenset[str]) -> Iterator[CallGroup]:
@@ -129,21 +125,21 @@ def _find_groups(text: str, tools: frozenset[str]) -> Iterator[CallGroup]:
     for match in re.finditer(rf"<({names})>\s*(<\w+>.*?)</\1>", text, re.DOTALL):
         call = TextToolCall(match[1], _read_argument_tags(match[2]))
         yield CallGroup(match.start(), match.end(), (call,))
-    if (match := _PYTHON_FORMS.search(text, max(0, len(text) - _PYTHON_CHARS))) is not None:
+    if (match := compile_once(_PYTHON_FORMS).search(text, max(0, len(text) - _PYTHON_CHARS))) is not None:
         calls = _read_python(match["fenced"] or match["plain"])
         if calls:
             yield CallGroup(match.start(), match.end(), tuple(calls))
-    for match in _TAG_FORMS.finditer(text):
+    for match in re.finditer(_TAG_FORMS, text):
         form = next(group for group in ("qwen", "glm", "invoke") if match[group])
         call = TextToolCall(match[form], _read_argument_tags(match[f"{form}_body"]))
         yield CallGroup(match.start(), match.end(), (call,))
-    for match in _NAMED_FORMS.finditer(text):
+    for match in re.finditer(_NAMED_FORMS, text):
         value, end = read_json(text, match.end()) or (None, 0)
         arguments = encode_arguments(cast("JSON", value)) if isinstance(value, dict) else None
         if arguments is not None:
             name = next(filter(None, match.groups()))
             yield CallGroup(match.start(), end, (TextToolCall(name, arguments),))
-    for match in _JSON_FORMS.finditer(text):
+    for match in re.finditer(_JSON_FORMS, text):
         value, end = read_json(text, match.end()) or (None, 0)
         items = cast("list[Any]", value) if isinstance(value, list) else [value]
         calls = [call for item in items if (call := _read_json_call(item)) is not None]
@@ -154,7 +150,7 @@ def _find_groups(text: str, tools: frozenset[str]) -> Iterator[CallGroup]:
 def _read_argument_tags(text: str) -> str:
     """Return the arguments that the tags in a text hold, as JSON."""
     arguments: dict[str, str] = {}
-    for match in _ARGUMENT_TAG.finditer(text):
+    for match in re.finditer(_ARGUMENT_TAG, text):
         name, value = [group for group in match.groups() if group is not None]
         arguments[name] = value
     return msgspec.json.encode(arguments).decode()

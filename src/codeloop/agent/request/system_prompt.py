@@ -21,7 +21,7 @@ MAX_SMALL_BILLIONS = 9.0
 SMALL_FAMILIES = ("*gemma-3n*", "*gemma3n*", "*phi-3-mini*", "*phi-4-mini*", "*phi4-mini*", "*smollm*", "*tinyllama*")
 """Wildcards over small models whose names contain no size."""
 # The size in a name, such as `qwen3:4b` or `1.5b`; not `a3b`, the active part of a mixture of experts.
-_BILLIONS_PATTERN = re.compile(r"(?<![a-z0-9.])(\d{1,4}(?:\.\d+)?)b(?![a-z0-9])")
+_BILLIONS_PATTERN = r"(?<![a-z0-9.])(\d{1,4}(?:\.\d+)?)b(?![a-z0-9])"
 TOOLS_NOT_FOR_SMALL_MODELS = frozenset(
     (
         *("apply_patch", "batch", "list", "lsp", "multiedit", "question", "task", "task_output"),
@@ -36,7 +36,7 @@ def is_small(info: ModelInfo) -> bool:
     if info.small is not None:
         return info.small
     name = (info.api_id or info.id).lower()
-    sizes = [float(size) for size in _BILLIONS_PATTERN.findall(name)]
+    sizes = [float(size) for size in re.findall(_BILLIONS_PATTERN, name)]
     if sizes:
         return max(sizes) <= MAX_SMALL_BILLIONS
     return any(matches(name, pattern) for pattern in SMALL_FAMILIES)

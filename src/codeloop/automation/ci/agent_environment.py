@@ -20,7 +20,7 @@ _HIDDEN_VARIABLES = frozenset(
 _HIDDEN_PREFIXES = (
     *("ACTIONS_", "INPUT_", "CI_JOB_TOKEN", "CI_JOB_JWT", "CI_REGISTRY_", "CI_DEPENDENCY_PROXY_", "CI_DEPLOY_"),
 )
-_PROXIES = re.compile(r"(?:https?|all)_proxy", re.IGNORECASE)
+_PROXIES = r"(?i)(?:https?|all)_proxy"
 
 
 def make_agent_environment(
@@ -41,6 +41,6 @@ def make_agent_environment(
         if name not in _HIDDEN_VARIABLES and not name.startswith(_HIDDEN_PREFIXES) and not (token and token in value)
     }
     # Without its provider's address, a model is asked at the wrong place; without the proxy, none is reached.
-    stays = {name for name in candidates if name in keys or name in shown or _PROXIES.fullmatch(name)}
+    stays = {name for name in candidates if name in keys or name in shown or re.fullmatch(_PROXIES, name)}
     hidden = find_secret_variables(candidates, stays)
     return {name: value for name, value in candidates.items() if name not in hidden}

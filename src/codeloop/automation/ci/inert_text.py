@@ -21,15 +21,14 @@ _LANGUAGES = frozenset(
         *("shell", "sql", "swift", "toml", "ts", "tsx", "typescript", "xml", "yaml", "yml", "zig"),
     )
 )
-_FENCE = re.compile(r"( *(?:(?:[-*+]|\d{1,9}[.)]) +)?)(`{3,}|~{3,}) *([\w+-]*)[^`]*")
+_FENCE = r"( *(?:(?:[-*+]|\d{1,9}[.)]) +)?)(`{3,}|~{3,}) *([\w+-]*)[^`]*"
 # Indentation, the mark of a quotation, that of a list item or heading, and the text.
-_LINE = re.compile(r"( *(?:> ?)?)((?:[-*+]|\d{1,9}[.)]|#{1,6}) +)?(.*)", re.DOTALL)
-_CODE_SPAN = re.compile(r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)")
+_LINE = r"(?s)( *(?:> ?)?)((?:[-*+]|\d{1,9}[.)]|#{1,6}) +)?(.*)"
+_CODE_SPAN = r"(?<!`)(`+)(?!`)(.+?)(?<!`)\1(?!`)"
 # An address, without the punctuation of the sentence around it. As code, hosts do not make a link of it.
-_ADDRESS = re.compile(
-    r"(?:(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]+://|(?<![A-Za-z0-9])(?:www\.|(?:mailto|xmpp):))"
-    r"[^\s`<>]*[^\s`<>()\[\].,;:!?'\"*_]",
-    re.IGNORECASE,
+_ADDRESS = (
+    r"(?i)(?:(?<![A-Za-z0-9+.-])[A-Za-z0-9+.-]+://|(?<![A-Za-z0-9])(?:www\.|(?:mailto|xmpp):))"
+    r"[^\s`<>]*[^\s`<>()\[\].,;:!?'\"*_]"
 )
 _ESCAPES = {
     **{char: f"\\{char}" for char in "\\`[]|~"},
@@ -39,22 +38,21 @@ _ESCAPES = {
     # The sign of formulas, which could hide text. A backslash before it is no escape on GitHub.
     "$": "<span>$</span>",
 }
-_SPECIAL_CHARACTER = re.compile(r"[\\`\[\]|~&<>$]")
+_SPECIAL_CHARACTER = r"[\\`\[\]|~&<>$]"
 # Mentions, references such as `#9`, `!9` and `[issue:9]`, and labels. GH-9 is another form of #9.
-_REFERENCE_SIGN = re.compile(r"@(?=\S)|[#!~%^&\[](?=[\w\"'])|(?<![^\W_])GH-(?=\d)", re.IGNORECASE)
+_REFERENCE_SIGN = r"(?i)@(?=\S)|[#!~%^&\[](?=[\w\"'])|(?<![^\W_])GH-(?=\d)"
 # GitLab reads these in code, too. An issue may be given as `#9`, `o/r#9`, `GH-9`, `ABC-9` or as its address.
-_CLOSING_WORD = re.compile(
-    r"\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)"
-    r"(?=:?\s+(?:issues?\s+)?\S*[#/-]\d)",
-    re.IGNORECASE,
+_CLOSING_WORD = (
+    r"(?i)\b(?:clos(?:e[sd]?|ing)|fix(?:e[sd]|ing)?|resolv(?:e[sd]?|ing)|implement(?:s|ed|ing)?)"
+    r"(?=:?\s+(?:issues?\s+)?\S*[#/-]\d)"
 )
 # A line `Key: value` at the end of a commit message is read by git and by hosts, `skip-checks: true` for example. The
 # text of a pull request may become a commit message.
-_MARKDOWN_KEY = re.compile(r"^([\w \t-]{1,80}):")
-_TRAILER_KEY = re.compile(r"^[ \t]*[\w \t-]{1,80}?(?=[ \t]*[:=])", re.MULTILINE)
+_MARKDOWN_KEY = r"^([\w \t-]{1,80}):"
+_TRAILER_KEY = r"(?m)^[ \t]*[\w \t-]{1,80}?(?=[ \t]*[:=])"
 # Hosts offer a message as the text of a pull request, which is Markdown. `***NO_CI***` is read anywhere in a message,
 # and so is what stands in brackets, such as `[skip ci]`.
-_MESSAGE_SIGN = re.compile(r"<(?=[a-z!/?])|!(?=\[)|\](?=[(\[:])|&(?=#)|\*(?=NO_CI)", re.IGNORECASE)
+_MESSAGE_SIGN = r"(?i)<(?=[a-z!/?])|!(?=\[)|\](?=[(\[:])|&(?=#)|\*(?=NO_CI)"
 
 
 def make_inert_markdown(text: str) -> str:
@@ -98,7 +96,7 @@ def make_inert_line(text: str, width: int) -> str:
 def make_inert_message(text: str) -> str:
     """Return a text for the body of a commit message, which is plain text to git and to hosts."""
     lines = [line.rstrip() for line in escape_answer_controls(text).strip().split("\n")]
-    return _TRAILER_KEY.sub(_add_break, _break_plain_text("\n".join(lines)))
+    return re.sub(_TRAILER_KEY, _add_break, _break_plain_text("\n".join(lines)))
 
 
 def read_inert_message(text: str) -> str:
@@ -112,7 +110,7 @@ def _write_blocks(text: str) -> str:
     while position < len(lines):
         line = lines[position].rstrip()
         position += 1
-        if fence := _FENCE.fullmatch(line):
+        if fence := re.fullmatch(_FENCE, line):
             end = _find_fence_end(lines, position, fence[2])
             # The block stands on the left: the depth of the lists around it does not decide what is code.
             code = [_remove_indent(each, len(fence[1])) for each in lines[position:end]]
@@ -145,17 +143,17 @@ def _is_table_line(line: str) -> bool:
 
 
 def _write_line(line: str) -> str:
-    match = _LINE.fullmatch(line)
+    match = re.fullmatch(_LINE, line)
     assert match is not None
     prefix, mark, text = match[1], match[2] or "", match[3]
-    phrase = _MARKDOWN_KEY.sub(r"\1\:", _write_phrase(text))
+    phrase = re.sub(_MARKDOWN_KEY, r"\1\:", _write_phrase(text))
     # At the start of a line these are commands of hosts (`/close`), rulers, marks of titles and tables, and inclusions.
     return f"{prefix}{mark}\\{phrase}" if phrase.startswith(tuple("/-+=:")) else f"{prefix}{mark}{phrase}"
 
 
 def _write_phrase(text: str) -> str:
     pieces, position = list[str](), 0
-    for span in _CODE_SPAN.finditer(text):
+    for span in re.finditer(_CODE_SPAN, text):
         pieces += (_write_words(text[position : span.start()]), make_code_span(span[2]))
         position = span.end()
     return "".join((*pieces, _write_words(text[position:])))
@@ -163,24 +161,24 @@ def _write_phrase(text: str) -> str:
 
 def _write_words(text: str) -> str:
     pieces, position = list[str](), 0
-    for address in _ADDRESS.finditer(text):
+    for address in re.finditer(_ADDRESS, text):
         pieces += (_escape_words(text[position : address.start()]), make_code_span(address[0]))
         position = address.end()
     return "".join((*pieces, _escape_words(text[position:])))
 
 
 def _escape_words(text: str) -> str:
-    broken = _REFERENCE_SIGN.sub(_add_break, _break_closing_words(text))
-    return _SPECIAL_CHARACTER.sub(lambda match: _ESCAPES[match[0]], broken)
+    broken = re.sub(_REFERENCE_SIGN, _add_break, _break_closing_words(text))
+    return re.sub(_SPECIAL_CHARACTER, lambda match: _ESCAPES[match[0]], broken)
 
 
 def _break_plain_text(text: str) -> str:
-    broken = _REFERENCE_SIGN.sub(_add_break, _break_closing_words(text)).replace("://", f":/{_BREAK}/")
-    return _MESSAGE_SIGN.sub(_add_break, broken)
+    broken = re.sub(_REFERENCE_SIGN, _add_break, _break_closing_words(text)).replace("://", f":/{_BREAK}/")
+    return re.sub(_MESSAGE_SIGN, _add_break, broken)
 
 
 def _break_closing_words(text: str) -> str:
-    return _CLOSING_WORD.sub(_add_break, text)
+    return re.sub(_CLOSING_WORD, _add_break, text)
 
 
 def _add_break(match: re.Match[str]) -> str:

@@ -32,14 +32,12 @@ _GIT_OPTIONS = (
     *("-c", "core.quotePath=false", "-c", "core.autocrlf=false"),
 )
 # Git gets no other variable of the job: many of them change what it does or which programs it starts.
-_PASSED_VARIABLES = re.compile(
-    r"PATH|HOME|TMPDIR|SSH_AUTH_SOCK|(?:https?|all|no)_proxy|SSL_CERT_(?:FILE|DIR)|GIT_SSL_CAINFO", re.IGNORECASE
-)
+_PASSED_VARIABLES = r"(?i)PATH|HOME|TMPDIR|SSH_AUTH_SOCK|(?:https?|all|no)_proxy|SSL_CERT_(?:FILE|DIR)|GIT_SSL_CAINFO"
 # A rejected push is recognised by git's message, which is in English because of LC_ALL=C.
-_REJECTION_PATTERN = re.compile(r"refusing|rejected|non-fast-forward|fetch first|stale info", re.IGNORECASE)
+_REJECTION_PATTERN = r"(?i)refusing|rejected|non-fast-forward|fetch first|stale info"
 
 # The escape sequences in names that git quotes: octal numbers of ASCII characters, and those of C.
-_ESCAPE_SEQUENCE = re.compile(r"\\([0-7]{3}|.)")
+_ESCAPE_SEQUENCE = r"\\([0-7]{3}|.)"
 _ESCAPED_CHARACTERS = {"a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r"}
 
 
@@ -260,7 +258,7 @@ class JobRepository:
             return output.decode("utf-8", "surrogateescape").removesuffix("\n")
         message = one_line(errors.decode("utf-8", "replace").strip(), 400)
         command = _find_subcommand(arguments)
-        if command == "push" and _REJECTION_PATTERN.search(message):
+        if command == "push" and re.search(_REJECTION_PATTERN, message):
             raise PushRejected(f"The push was rejected: {message}")
         raise GitProblem(f"git {command} failed: {message}")
 
@@ -268,7 +266,9 @@ class JobRepository:
 def _make_git_environment() -> dict[str, str]:
     """Return the environment of git: without the user's and the machine's configuration, and without questions."""
     environment = {
-        name: value for name, value in make_safe_environment(os.environ).items() if _PASSED_VARIABLES.fullmatch(name)
+        name: value
+        for name, value in make_safe_environment(os.environ).items()
+        if re.fullmatch(_PASSED_VARIABLES, name)
     }
     quiet = {"GIT_CONFIG_NOSYSTEM": "1", "GIT_CONFIG_GLOBAL": "/dev/null", "GIT_TERMINAL_PROMPT": "0", "LC_ALL": "C"}
     return {**environment, **quiet, "GIT_ATTR_NOSYSTEM": "1", "GIT_SSH_COMMAND": "ssh -o BatchMode=yes"}
@@ -335,7 +335,8 @@ def _read_name(text: str) -> str:
     name = text.partition("\t")[0]
     if not name.startswith('"'):
         return name
-    return _ESCAPE_SEQUENCE.sub(
+    return re.sub(
+        _ESCAPE_SEQUENCE,
         lambda match: chr(int(match[1], 8)) if len(match[1]) == 3 else _ESCAPED_CHARACTERS.get(match[1], match[1]),
         name[1:-1],
     )

@@ -9,7 +9,7 @@ from msgspec import Struct
 from codeloop.schema.bounds.automation import CI_REQUESTS
 
 COMMENT_MARKER = "<!-- codeloop-thread "
-_RECORD_PATTERN = re.compile(re.escape(COMMENT_MARKER) + r"(\{.*?\}) -->")
+_RECORD_PATTERN = re.escape(COMMENT_MARKER) + r"(\{.*?\}) -->"
 
 
 class ThreadRecord(Struct, frozen=True, omit_defaults=True):
@@ -28,7 +28,7 @@ class ThreadRecord(Struct, frozen=True, omit_defaults=True):
 def read_record(text: str) -> ThreadRecord:
     """Return the record in a comment of codeloop; an empty one if there is none or it can't be parsed."""
     # `match`, not `search`: a model could write a record further down in the text.
-    match = _RECORD_PATTERN.match(text)
+    match = re.match(_RECORD_PATTERN, text)
     try:
         return msgspec.json.decode(match[1], type=ThreadRecord) if match else ThreadRecord()
     except msgspec.DecodeError:

@@ -14,7 +14,7 @@ from msgspec import Struct
 from codeloop.schema.bounds.automation import FLEET_JOBS, FLEET_TABLE
 from codeloop.schema.errors import UsageProblem
 
-JOB_ID_PATTERN = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+JOB_ID_PATTERN = r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}"
 
 
 class FleetJob(Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,7 +34,7 @@ class FleetJob(Struct, frozen=True, forbid_unknown_fields=True):
 
     def __post_init__(self) -> None:
         """Check the values that become names of folders and arguments of git. Raises ValueError."""
-        if self.id and JOB_ID_PATTERN.fullmatch(self.id) is None:
+        if self.id and re.fullmatch(JOB_ID_PATTERN, self.id) is None:
             raise ValueError(f"an id is letters, digits, `.`, `_` and `-`, not {self.id!r}")
         if self.repository.startswith("-") or self.base.startswith("-"):
             raise ValueError("no repository and no base begins with `-`")

@@ -31,7 +31,7 @@ from codeloop.schema.wire import replace
 # The trailer of a commit message that names the fleet and the job, by which later runs know their own commits.
 _JOB_TRAILER = "Codeloop-Job"
 _MAX_TITLE_CHARACTERS = 70
-_COMMIT_ID = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_COMMIT_ID = r"[0-9a-f]{40}|[0-9a-f]{64}"
 
 # Called with the state of each pull request, from any thread.
 PullListener = Callable[[FleetPullRequest], object]
@@ -98,7 +98,7 @@ def _group_changes(folder: Path, rows: Sequence[LedgerRow]) -> dict[_Target, lis
         if row.state != "done" or not result.get("diff") or "target" not in result or not tree.is_dir():
             continue
         # Others may write into a shared table, and these become arguments of git.
-        if not all(_COMMIT_ID.fullmatch(str(result.get(name))) for name in ("start", "commit")):
+        if not all(re.fullmatch(_COMMIT_ID, str(result.get(name))) for name in ("start", "commit")):
             continue
         address, base = normalise_address(job.repository), str(result["target"])
         suffix = hashlib.sha256(f"{address}\n{base}".encode()).hexdigest()[:8]

@@ -16,7 +16,7 @@ from codeloop.schema.errors import UsageProblem
 _GITHUB_TOKEN, _GITLAB_TOKEN = "GITHUB_TOKEN", "CODELOOP_GITLAB_TOKEN"
 TOKEN_VARIABLES = (_GITHUB_TOKEN, _GITLAB_TOKEN)
 # The short form `user@host:path` of an SSH address, which is no URL.
-_SCP_ADDRESS = re.compile(r"(?:[\w.-]+@)([\w.-]+):(?!//)(.+)")
+_SCP_ADDRESS = r"(?:[\w.-]+@)([\w.-]+):(?!//)(.+)"
 
 
 class _RemoteAddress(NamedTuple):
@@ -61,7 +61,7 @@ def find_repository_host(repository: str, target: str, environment: Mapping[str,
 
 def _parse_address(repository: str) -> _RemoteAddress | None:
     """Return the address as server and path; None when the repository is a folder."""
-    if match := _SCP_ADDRESS.fullmatch(repository):
+    if match := re.fullmatch(_SCP_ADDRESS, repository):
         return _RemoteAddress(match[1].lower(), _trim_path(match[2]))
     parts = urlsplit(repository)
     if parts.scheme not in {"http", "https", "ssh", "git"}:

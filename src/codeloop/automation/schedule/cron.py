@@ -26,7 +26,7 @@ _VALUE_NAMES: dict[str, dict[str, int]] = {
     "weekday": dict(zip(_WEEKDAYS, range(7), strict=True)),
 }
 # One item of a comma-separated field: `*`, `5`, `1-5`, `*/10`, `1-5/2`; words such as `mon` stand for numbers.
-_FIELD_ITEM = re.compile(r"(\*|[0-9a-z]+)(?:-([0-9a-z]+))?(?:/([0-9]+))?")
+_FIELD_ITEM = r"(\*|[0-9a-z]+)(?:-([0-9a-z]+))?(?:/([0-9]+))?"
 # Between two 29ths of February there are at most 8 years.
 _MAX_DAYS_AHEAD = 366 * 9
 
@@ -138,7 +138,7 @@ def _parse_field(field: str, name: str, lowest: int, highest: int) -> tuple[int,
     """Return the values of a field, in ascending order. `name`: the name of the field, also in errors."""
     values: set[int] = set()
     for item in field.lower().split(","):
-        match = _FIELD_ITEM.fullmatch(item)
+        match = re.fullmatch(_FIELD_ITEM, item)
         if match is None:
             raise UsageProblem(f"{item!r} is no {name} for cron. {CRON_EXAMPLE}.")
         first, last, step = match.groups()

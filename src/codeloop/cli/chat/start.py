@@ -24,9 +24,9 @@ from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.schema.errors import UsageProblem
 
 # A word that could be the name of a command.
-COMMAND_PATTERN = re.compile(r"[a-z][a-z-]*")
+COMMAND_PATTERN = r"[a-z][a-z-]*"
 # A word that is surely meant as a path: it begins with `/`, `./`, `../` or `~`, or is `.` or `..`.
-PATH_PATTERN = re.compile(r"\.{0,2}/|~|\.{1,2}$")
+PATH_PATTERN = r"\.{0,2}/|~|\.{1,2}$"
 
 
 def start_conversation(context: click.Context, flags: dict[str, Any], *, is_prompt: bool) -> int:
@@ -71,7 +71,7 @@ def split_words(words: Sequence[str], context: click.Context) -> tuple[Path | No
     first, others = words[0], list(words[1:])
     path = expand_user_path(first)
     is_single_word = not any(map(str.isspace, first))
-    is_path = is_single_word and PATH_PATTERN.match(first) is not None
+    is_path = is_single_word and re.match(PATH_PATTERN, first) is not None
     # `codeloop src "fix it"` names a directory; in `codeloop src is broken`, all three are words of a prompt.
     has_quoted_prompt = is_single_word and len(others) == 1 and " " in others[0]
     if (is_path or not others or has_quoted_prompt) and path.is_dir():
@@ -82,7 +82,7 @@ def split_words(words: Sequence[str], context: click.Context) -> tuple[Path | No
     if not is_command and (is_path or (is_single_word and not others and ("/" in first or path.exists()))):
         kind = "is a file" if path.exists() else "does not exist"
         raise UsageProblem(f"{first} {kind}. Name a directory to work in. {as_prompt}")
-    if COMMAND_PATTERN.fullmatch(first) is None:
+    if re.fullmatch(COMMAND_PATTERN, first) is None:
         return None, list(words)
     commands = context.command.list_commands(context) if isinstance(context.command, click.Group) else []
     if first in commands:

@@ -45,9 +45,9 @@ _NO_WORDS = {
 # Words that may mean yes, but also begin instructions: "go on with the other file".
 _INSTRUCTION_STARTS = {"go", "do", "please", "run", "once", "continue"}
 # Words that do not change the meaning of an answer.
-_POLITE_PATTERN = re.compile(r"\b(please|thanks|thank you|thx|pls|just)\b")
+_POLITE_PATTERN = r"\b(please|thanks|thank you|thx|pls|just)\b"
 # A word: two letters or more, of any alphabet.
-_WORD_PATTERN = re.compile(r"[^\W\d_]{2,}")
+_WORD_PATTERN = r"[^\W\d_]{2,}"
 
 
 class OptionChoice(Struct, frozen=True):
@@ -69,7 +69,7 @@ def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
     plain = " ".join(re.sub("['\u2019]", "", line.lower()).replace(",", " ").split()).strip(' .!;:"`')
     numbers: dict[str, ReplyMeaning] = {"1": "yes", "2": "always", "3": "no"} if always else {"1": "yes", "2": "no"}
     # "please stop" is a no; "please" alone is a yes, so the text is looked up with and without such words.
-    without_polite_words = " ".join(_POLITE_PATTERN.sub(" ", plain).split())
+    without_polite_words = " ".join(re.sub(_POLITE_PATTERN, " ", plain).split())
     for text in (plain, without_polite_words):
         if text in numbers:
             return numbers[text]
@@ -79,7 +79,7 @@ def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
             return "no"
         if _has_only(text, _YES_WORDS):
             return "yes"
-    words = _WORD_PATTERN.findall(plain)
+    words = re.findall(_WORD_PATTERN, plain)
     # "yes, but only the first file" must neither allow the call nor deny it.
     if len(words) < 2 or plain.split()[0] in _YES_WORDS - _INSTRUCTION_STARTS:
         return "unclear"

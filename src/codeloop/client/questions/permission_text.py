@@ -23,7 +23,7 @@ _REASON_ROWS = 3
 # Of the lines of a diff, by their first character; a line without one of these is the name of a file.
 _STYLES_BY_SIGN: dict[str, TextStyle] = {"+": "green", "-": "red", " ": "dim", "@": "dim", "\\": "dim", "": "dim"}
 # What separates the files in a diff of several: `Index: src/main.py`.
-_DIFF_FILE_HEADER = re.compile("^Index: ", re.MULTILINE)
+_DIFF_FILE_HEADER = "(?m)^Index: "
 
 
 class RequestText(Struct, frozen=True):
@@ -132,7 +132,7 @@ def _format_arguments(call: JSON) -> str:
 
 def _quote_diff(diff: str, paths: list[str], columns: int, max_rows: int) -> Iterator[tuple[TextStyle, str]]:
     """Quote the hunks of a diff in colours; a diff of several files names each file above its hunks."""
-    files = _DIFF_FILE_HEADER.split(diff)[1:] or [diff]
+    files = re.split(_DIFF_FILE_HEADER, diff)[1:] or [diff]
     rows: list[str] = []
     for file in files:
         name, _, rest = file.partition("\n")

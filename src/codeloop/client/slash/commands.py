@@ -93,12 +93,12 @@ COMMANDS_BY_FOREIGN_NAME: dict[str, tuple[str, ...]] = {
 """Names that other programs or habits suggest, each with our commands of that meaning, the likeliest first."""
 
 # A name ends at a blank, so that a path such as `/etc/hosts` is not a command.
-_COMMAND_LINE = re.compile(r"/[A-Za-z][\w:.-]*(\s|$)|!\s*\S")
+_COMMAND_LINE = r"/[A-Za-z][\w:.-]*(\s|$)|!\s*\S"
 
 
 def is_command(line: str) -> bool:
     """Return whether a line is a `/command` or a `!command` for the shell, and not a path such as `/etc/hosts`."""
-    return _COMMAND_LINE.match(line) is not None
+    return re.match(_COMMAND_LINE, line) is not None
 
 
 def suggest_commands(name: str, known_names: Collection[str], also: Collection[str] = ()) -> list[str]:

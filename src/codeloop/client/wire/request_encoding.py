@@ -11,7 +11,7 @@ from codeloop.schema.operation import AnyOperation
 from codeloop.schema.wire import JSON
 
 # A parameter in the path of an operation: `/session/{session_id}`.
-_PATH_PLACEHOLDER = re.compile(r"\{(\w+)\}")
+_PATH_PLACEHOLDER = r"\{(\w+)\}"
 
 
 class EncodedRequest(NamedTuple):
@@ -32,7 +32,7 @@ def encode_request(operation: AnyOperation, args: msgspec.Struct) -> EncodedRequ
             raise OperationError("BadRequest", f"{match[1]} can't be {value!r}.")
         return quote(value.encode("utf-8", "replace"), safe="")
 
-    path = _PATH_PLACEHOLDER.sub(fill, operation.path)
+    path = re.sub(_PATH_PLACEHOLDER, fill, operation.path)
     if not operation.takes_body:
         query = {name: _format_query_value(value) for name, value in fields.items() if value is not None}
         return EncodedRequest(f"{path}?{urlencode(query, errors='replace')}" if query else path, None)

@@ -36,9 +36,9 @@ _TOOL_PERMISSIONS: dict[str, tuple[str, ...]] = {
     "LSP": ("lsp",),
 }
 # Finds `Read` and `Bash(git log:*)` in `Read, Bash(git log:*)`.
-_TOOL_LIST_ITEM = re.compile(r"[^\s,(]+(?:\([^)]*\))?")
+_TOOL_LIST_ITEM = r"[^\s,(]+(?:\([^)]*\))?"
 # Splits `Bash(git log:*)` into the tool and the pattern.
-_TOOL_RULE = re.compile(r"([^(]+)(?:\((.*)\))?")
+_TOOL_RULE = r"([^(]+)(?:\((.*)\))?"
 _SETTINGS_KEYS = frozenset((*RULE_LISTS, "defaultMode", "additionalDirectories", "disableBypassPermissionsMode"))
 
 
@@ -65,12 +65,12 @@ def list_tool_names(value: Any) -> list[str]:
         return [each.strip() for each in value if isinstance(each, str) and each.strip()]
     if is_object(value):
         return [str(name) for name, is_on in value.items() if is_on is not False]
-    return _TOOL_LIST_ITEM.findall(value) if isinstance(value, str) else []
+    return re.findall(_TOOL_LIST_ITEM, value) if isinstance(value, str) else []
 
 
 def split_rule(rule: str) -> tuple[str, str]:
     """Split `Bash(git:*)` into the tool and the pattern, which is "" for a plain `Bash`."""
-    match = _TOOL_RULE.fullmatch(rule)
+    match = re.fullmatch(_TOOL_RULE, rule)
     return (match[1].strip(), (match[2] or "").strip()) if match else (rule, "")
 
 

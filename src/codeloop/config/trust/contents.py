@@ -36,13 +36,13 @@ _INSTRUCTION_FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
 _COMMAND_SECTIONS = ("mcp", "lsp", "formatter")
 """Sections of the configuration whose `command` codeloop starts without asking."""
 # In the command of a hook: `"$CLAUDE_PROJECT_DIR"/hooks/check.sh`, `${CODELOOP_PROJECT_DIR}/check.sh`.
-_PROJECT_VARIABLE = re.compile(r"""["']?\$\{?(?:CLAUDE|CODELOOP)_PROJECT_DIR\}?["']?""")
+_PROJECT_VARIABLE = r"""["']?\$\{?(?:CLAUDE|CODELOOP)_PROJECT_DIR\}?["']?"""
 # What may be a path in a command: `python3`, `./check.py` and `--quiet` in `python3 ./check.py --quiet`.
-_COMMAND_WORD = re.compile(r"""[^\s"'`;|&()<>=$]+""")
+_COMMAND_WORD = r"""[^\s"'`;|&()<>=$]+"""
 # A path with blanks: `'my hooks/check.sh'`.
-_QUOTED_TEXT = re.compile(r"""'[^']*'|"[^"]*\"""")
+_QUOTED_TEXT = r"""'[^']*'|"[^"]*\""""
 # The folder that the words after it are relative to: `hooks` in `cd hooks && ./check.sh`.
-_CD_FOLDER = re.compile(r"""\bcd\s+["']?([^\s"'`;|&()<>=$]+)""")
+_CD_FOLDER = r"""\bcd\s+["']?([^\s"'`;|&()<>=$]+)"""
 _GLOB_CHARACTERS = frozenset("*?[")
 # The content of a file that exists and can't be read: if it becomes readable, that is a change.
 _UNREADABLE_CONTENT = b"\0unreadable"
@@ -214,7 +214,7 @@ def _read_named_files(reader: _ContentReader, paths: Paths, directory: Path, fil
         for folder in folders:
             add_text(folder / paths.expand_home(name), is_hidden=False)
     for text in iterate_texts(values):
-        for match in REFERENCE_PATTERN.finditer(text):
+        for match in re.finditer(REFERENCE_PATTERN, text):
             if match[1] == "file":
                 add_text(file.parent / paths.expand_home(match[2].strip()), is_hidden=True)
     for form in forms:
@@ -287,9 +287,9 @@ def _read_hook_words(reader: _ContentReader, paths: Paths, file: Path, values: A
             with suppress(JsoncError, UnicodeDecodeError):
                 hooks = parse_jsonc(data.decode("utf-8-sig"), depth=CONFIG_DEPTH.value).value
     for text in iterate_texts(hooks):
-        line = _PROJECT_VARIABLE.sub(str(reader.root), text)
-        words = [*_COMMAND_WORD.findall(line), *(quoted[1:-1] for quoted in _QUOTED_TEXT.findall(line))]
-        for folder in ("", *(f"{folder}/" for folder in _CD_FOLDER.findall(line))):
+        line = re.sub(_PROJECT_VARIABLE, str(reader.root), text)
+        words = [*re.findall(_COMMAND_WORD, line), *(quoted[1:-1] for quoted in re.findall(_QUOTED_TEXT, line))]
+        for folder in ("", *(f"{folder}/" for folder in re.findall(_CD_FOLDER, line))):
             # As above, a word may be the name of a Python module.
             for word in words:
                 module = word.replace(".", "/")

@@ -12,7 +12,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_PATTERNS, CONFIG_RULES, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.wire import JSON
 
-_MODEL_NAME = re.compile(r"[\w.-]+/[\w.:@/+-]+")
+_MODEL_NAME = r"[\w.-]+/[\w.:@/+-]+"
 # A `?` counts for so many characters more: a pattern with wildcards takes longer to search for.
 _QUESTION_MARK_COST = 19
 _SHARE_RANKS = {"auto": 0, "manual": 1, "disabled": 2}
@@ -133,7 +133,7 @@ def _make_model_filter(key: str) -> Callable[[Any, JSON], Any]:
     """
 
     def accept(value: Any, base: JSON) -> Any:
-        is_plain = isinstance(value, str) and _MODEL_NAME.fullmatch(value) is not None
+        is_plain = isinstance(value, str) and re.fullmatch(_MODEL_NAME, value) is not None
         # A value of the user stays.
         return value if is_plain and base.get(key) in (None, value) else None
 

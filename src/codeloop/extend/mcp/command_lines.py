@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.wire import JSON
 
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)=(.*)", re.DOTALL)
+_ASSIGNMENT = r"(?s)([A-Za-z_][A-Za-z0-9_]*)=(.*)"
 # A name like these is the first word of a command whose server was given no name.
 _PROGRAM_NAMES = frozenset(
     ("npx", "uvx", "docker", "node", "python", "python3", "bunx", "deno", "uv", "pipx", "podman")
@@ -37,7 +37,7 @@ def split_command_line(name: str, arguments: Sequence[str]) -> tuple[list[str], 
     variables: dict[str, str] = {}
     if words[0] == "env":
         words = words[1:]
-    while words and (match := _ASSIGNMENT.fullmatch(words[0])):
+    while words and (match := re.fullmatch(_ASSIGNMENT, words[0])):
         variables[match[1]] = match[2]
         words = words[1:]
     if not words:

@@ -9,8 +9,8 @@ from msgspec import Struct
 
 from codeloop.schema.wire import JSON
 
-_VARIABLE_REFERENCE = re.compile(r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^{}]*)?\}")
-_INPUT_REFERENCE = re.compile(r"\$\{input:")
+_VARIABLE_REFERENCE = r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-[^{}]*)?\}"
+_INPUT_REFERENCE = r"\$\{input:"
 
 
 class FoundServer(Struct, frozen=True):
@@ -34,7 +34,7 @@ def convert_entry(name: str, source: Path, data: JSON) -> FoundServer:
     if data.get("disabled") is True:
         entry["enabled"] = False
     # VS Code asks the user for such values when the server starts; there is no such question here.
-    if _INPUT_REFERENCE.search(str(entry)):
+    if re.search(_INPUT_REFERENCE, str(entry)):
         return FoundServer(name, source, entry={}, problem="it asks for a value (`${input:...}`): add it by hand")
     return FoundServer(name, source, _convert_references(entry))
 
@@ -78,7 +78,7 @@ def _make_texts(values: JSON) -> JSON:
 def _convert_references(value: Any) -> Any:
     """Return a value with references to variables as ours: `${NAME:-text}` becomes `{env:NAME:-text}`."""
     if isinstance(value, str):
-        return _VARIABLE_REFERENCE.sub(r"{env:\1\2}", value.replace("${workspaceFolder}", "."))
+        return re.sub(_VARIABLE_REFERENCE, r"{env:\1\2}", value.replace("${workspaceFolder}", "."))
     if isinstance(value, list):
         return [_convert_references(each) for each in cast("list[Any]", value)]
     if isinstance(value, dict):

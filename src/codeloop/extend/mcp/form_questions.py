@@ -12,7 +12,7 @@ from codeloop.schema.wire import JSON
 
 _MAX_HEADER_CHARS = 30
 # Splits `cardPin`, `card_pin` and `PIN code` into words.
-_LABEL_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+")
+_LABEL_WORD = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+"
 _WORDS_AFTER_PIN = frozenset(("code", "number", "no", "nr"))
 # These names of fields say nothing; for them the form's message is searched for words such as "password".
 _GENERIC_NAMES = frozenset(("value", "answer", "input", "response", "text", "data", "result"))
@@ -56,7 +56,7 @@ def _is_secret(name: str, field: JSON, message: str) -> bool:
 
 def _names_pin(label: str) -> bool:
     """Return whether a name or title is of a PIN: `card_pin` and `PIN code` are, `Pin to the top` is not."""
-    words = [word.lower() for word in _LABEL_WORD.findall(label)]
+    words = [word.lower() for word in re.findall(_LABEL_WORD, label)]
     return "pin" in words and (words[-1] == "pin" or words[words.index("pin") + 1] in _WORDS_AFTER_PIN)
 
 

@@ -16,7 +16,7 @@ _SNIPPET_SOURCE = Path("-")
 # The keys under which programs have their tables of servers.
 _SECTION_KEYS = ("mcpServers", "servers", "mcp", "mcp_servers", "context_servers")
 # Forms in which READMEs write a secret to be filled in: `<token>`, `your-api-key`, `token_here`, `xxx`, `...`.
-_PLACEHOLDER = re.compile(r"<[^<>]+>|\[?your[-_ ].*|.*[-_]here|x{3,}|\.{3}", re.IGNORECASE)
+_PLACEHOLDER = r"(?i)<[^<>]+>|\[?your[-_ ].*|.*[-_]here|x{3,}|\.{3}"
 
 
 def looks_like_json(text: str) -> bool:
@@ -69,7 +69,7 @@ def reject_placeholders(name: str, entry: JSON) -> None:
         values: dict[str, str] = entry.get(kind, {})
         for key, value in values.items():
             token = str(value).removeprefix("Bearer ").strip()
-            if _PLACEHOLDER.fullmatch(token):
+            if re.fullmatch(_PLACEHOLDER, token):
                 reference = re.sub(r"[^A-Za-z0-9]+", "_", token).strip("_").upper() if kind == "headers" else key
                 raise UsageProblem(
                     f"{key} of {name} still has a placeholder: {key}{mark}{value}. Put the value in, or "

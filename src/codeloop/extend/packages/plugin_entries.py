@@ -8,7 +8,7 @@ from codeloop.config.paths import Paths, get_plugin_path
 from codeloop.extend.packages.lock_file import Registry, find_changed_file, read_lock
 from codeloop.kit.jsonc import is_list, is_object
 
-_PACKAGE_NAME = re.compile(r"(?:(npm|pypi):)?((?:@\w[\w.-]*/)?\w[\w.-]*)(?:@([\w.^~*+!-]+))?")
+_PACKAGE_NAME = r"(?:(npm|pypi):)?((?:@\w[\w.-]*/)?\w[\w.-]*)(?:@([\w.^~*+!-]+))?"
 
 
 class PackageName(NamedTuple):
@@ -26,7 +26,7 @@ class PackageName(NamedTuple):
 
 def parse_package_name(entry: str) -> PackageName | None:
     """Parse the package name of an entry, or None."""
-    match = _PACKAGE_NAME.fullmatch(entry)
+    match = re.fullmatch(_PACKAGE_NAME, entry)
     if match is None:
         return None
     return PackageName("pypi" if match[1] == "pypi" else "npm", match[2], match[3] or "")

@@ -6,7 +6,7 @@ from pathlib import Path
 from codeloop.extend.packages.manifest import MANIFEST
 from codeloop.schema.errors import UsageProblem
 
-_PACKAGE_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_PACKAGE_NAME = r"[a-z][a-z0-9]*(-[a-z0-9]+)*"
 _FILE_TEMPLATES = {
     MANIFEST: """{
   "name": "{name}",
@@ -98,7 +98,7 @@ def test_secrets_stay_out_of_commits() -> None:
 
 def write_skeleton(folder: Path, name: str) -> list[Path]:
     """Write a package that works into a new folder, and return its files. Raises UsageProblem."""
-    if not _PACKAGE_NAME.fullmatch(name):
+    if not re.fullmatch(_PACKAGE_NAME, name):
         raise UsageProblem(f"{name!a} is not a valid package name: use lower-case letters, digits and hyphens.")
     if folder.exists():
         raise UsageProblem(f"{folder} exists already. Choose another name.")

@@ -17,7 +17,7 @@ from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.wire import JSON
 
 # Matches `key: value`.
-_HEAD_LINE = re.compile(r"^([A-Za-z][\w-]*):[ \t]*(.*?)[ \t]*\r?$", re.MULTILINE)
+_HEAD_LINE = r"(?m)^([A-Za-z][\w-]*):[ \t]*(.*?)[ \t]*\r?$"
 _INHERITED_VALUES = frozenset(("", "inherit", "default"))
 _MAX_DESCRIPTION_CHARS = 200
 
@@ -87,7 +87,7 @@ def _split_page(text: str) -> Frontmatter:
         parts = re.split(r"^---[ \t]*\r?$", text.removeprefix("\ufeff"), maxsplit=2, flags=re.MULTILINE)
         if len(parts) < 3 or parts[0].strip():
             raise
-        return Frontmatter({key: value.strip("\"'") for key, value in _HEAD_LINE.findall(parts[1])}, parts[2])
+        return Frontmatter({key: value.strip("\"'") for key, value in re.findall(_HEAD_LINE, parts[1])}, parts[2])
 
 
 def _to_text(value: Any) -> str:

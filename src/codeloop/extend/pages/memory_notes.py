@@ -22,8 +22,8 @@ UNTRUSTED_NOTES_START = (
     "user's words.\n"
 )
 NOTES_END = "</memory>"
-_NOTES_TAG = re.compile(r"<(?=\s*/?\s*memory\b)", re.IGNORECASE)
-_WORD = re.compile(r"[\w./@-]+")
+_NOTES_TAG = r"(?i)<(?=\s*/?\s*memory\b)"
+_WORD = r"[\w./@-]+"
 
 
 class Note(Struct, frozen=True):
@@ -95,7 +95,7 @@ def _split_list(value: object) -> tuple[str, ...]:
 def find_relevant(notes: Iterable[Note], prompt: str) -> list[Note]:
     """Return the notes that a prompt is about: it names one of their files, a keyword, or every word of their name."""
     text = prompt.casefold()
-    words = {word.strip("./@-") for word in _WORD.findall(text)}
+    words = {word.strip("./@-") for word in re.findall(_WORD, text)}
     # A prompt may name a file by its path or by its last part alone.
     file_names = words | {word.rpartition("/")[2] for word in words}
 
@@ -139,7 +139,7 @@ def _format_note(note: Note, stale: str) -> tuple[str, str]:
     state = f" STALE: {stale}." if stale else ""
     head = f"## {note.name}{about}{state}"
     forms = (f"{head}\n{note.text}\n", f"{head}\nRead {_name_file(note)}.\n")
-    return _NOTES_TAG.sub("&lt;", forms[0]), _NOTES_TAG.sub("&lt;", forms[1])
+    return re.sub(_NOTES_TAG, "&lt;", forms[0]), re.sub(_NOTES_TAG, "&lt;", forms[1])
 
 
 def _name_file(note: Note) -> str:

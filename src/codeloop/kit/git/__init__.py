@@ -51,7 +51,7 @@ _OFFLINE_ENVIRONMENT = {
     "GIT_ALLOW_PROTOCOL": "",
 }
 # Variables by which the user tells git how to reach a server, and what a caller of ours gives.
-_ONLINE_VARIABLES = re.compile(
+_ONLINE_VARIABLES = (
     r"GIT_(ASKPASS|SSH|SSH_COMMAND|SSH_VARIANT|SSL_\w+|HTTP_\w+|PROXY_\w+|CURL_\w+|LFS_SKIP_SMUDGE)"
     r"|GIT_CONFIG_(COUNT|KEY_\d+|VALUE_\d+)|GIT_(AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)"
 )
@@ -85,7 +85,7 @@ def make_git_call(
     variables = {name: value for name, value in safe_environment.items() if not name.startswith("GIT_")}
     variables |= _SAFE_ENVIRONMENT
     if is_online:
-        variables |= {name: value for name, value in environment.items() if _ONLINE_VARIABLES.fullmatch(name)}
+        variables |= {name: value for name, value in environment.items() if re.fullmatch(_ONLINE_VARIABLES, name)}
     else:
         variables |= _OFFLINE_ENVIRONMENT
     if uses_user_settings:

@@ -37,12 +37,12 @@ _RULES_BYTES = 256 * 1024
 _CONFIG_START = "[core]\n\trepositoryFormatVersion = 1\n\tbare = false\n\tsplitIndex = false\n\tfsmonitor = false\n"
 # Settings that decide how files are compared, converted and stored, or how a merge is written down. No value of theirs
 # names a program, a file or a place: only such values are passed on.
-_PASSED_NAMES = re.compile(
+_PASSED_NAMES = (
     r"core\.(autocrlf|checkstat|compression|eol|filemode|ignorecase|logallrefupdates|longpaths|precomposeunicode"
     r"|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|symlinks|trustctime)"
     r"|index\.(sparse|version)|diff\.(algorithm|renames)|merge\.(conflictstyle|directoryrenames|renames)"
 )
-_PLAIN_VALUE = re.compile(r"[\w.+-]{1,40}", re.ASCII)
+_PLAIN_VALUE = r"(?a)[\w.+-]{1,40}"
 # Extensions of git's format for repositories: those that git has to know, and those that matter for fetching and for
 # settings only. With any other, git refuses a repository, and so do we.
 _PASSED_EXTENSIONS = (
@@ -177,7 +177,7 @@ def _make_config(real: RealFolder) -> str:
     values = {
         setting.name: setting.value
         for setting in (*real.user.settings, *real.settings)
-        if _PASSED_NAMES.fullmatch(setting.name) and _PLAIN_VALUE.fullmatch(setting.value)
+        if re.fullmatch(_PASSED_NAMES, setting.name) and re.fullmatch(_PLAIN_VALUE, setting.value)
     }
     lines = [_CONFIG_START]
     for name, value in values.items():
@@ -204,7 +204,7 @@ def _find_extensions(settings: Iterable[GitSetting]) -> dict[str, str]:
     return {
         name: value
         for name, value in extensions.items()
-        if name in _PASSED_EXTENSIONS and _PLAIN_VALUE.fullmatch(value)
+        if name in _PASSED_EXTENSIONS and re.fullmatch(_PLAIN_VALUE, value)
     }
 
 

@@ -11,10 +11,10 @@ from codeloop.kit.small_files import read_start
 _MAX_CONFIG_BYTES = 256 * 1024
 
 # `[core]`, `[remote "origin"]`
-_SECTION_HEAD = re.compile(r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\]')
+_SECTION_HEAD = r'\[([A-Za-z0-9.-]+)(?:[ \t]+"((?:[^"\\]|\\.)*)")?\]'
 # `name = value`, or `name` alone, which means true
-_SETTING_LINE = re.compile(r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?")
-_HARMLESS_NAMES = re.compile(
+_SETTING_LINE = r"([A-Za-z][A-Za-z0-9-]*)[ \t]*(?:=[ \t]*(.*))?"
+_HARMLESS_NAMES = (
     r"core\.(abbrev|autocrlf|bare|bigfilethreshold|checkstat|commitgraph|compression|eol|filemode|ignorecase"
     r"|logallrefupdates|longpaths|multipackindex|precomposeunicode|preloadindex|quotepath"
     r"|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|symlinks|trustctime"
@@ -31,17 +31,15 @@ _HARMLESS_NAMES = re.compile(
     r"|diff\.(algorithm|colormoved|context|renames|mnemonicprefix|noprefix)"
 )
 # A character of a value, or an escaped one: `\n`, `\"`.
-_CHARACTER = re.compile(r"\\.|.")
+_CHARACTER = r"\\.|."
 _ESCAPED_CHARACTERS = {"n": "\n", "t": "\t", "b": "\b"}
 # Settings that are harmless with some values only. A URL `x::y` makes git run the program `git-remote-x`.
 _HARMLESS_VALUES = {
-    re.compile(r"remote\..*\.(url|pushurl)|submodule\..*\.url|branch\..*\.(remote|pushremote)"): re.compile(
-        r"(?!-|[\w+.-]+::).*"
-    ),
-    re.compile(r"submodule\..*\.update"): re.compile(r"checkout|rebase|merge|none"),
-    re.compile(r"core\.fsmonitor"): re.compile(r"false|no|off|0", re.IGNORECASE),
-    re.compile(r"core\.protect(hfs|ntfs)"): re.compile(r"true|yes|on|1", re.IGNORECASE),
-    re.compile(r"core\.hookspath"): re.compile(r"/dev/null"),
+    r"remote\..*\.(url|pushurl)|submodule\..*\.url|branch\..*\.(remote|pushremote)": r"(?!-|[\w+.-]+::).*",
+    r"submodule\..*\.update": r"checkout|rebase|merge|none",
+    r"core\.fsmonitor": r"(?i)false|no|off|0",
+    r"core\.protect(hfs|ntfs)": r"(?i)true|yes|on|1",
+    r"core\.hookspath": r"/dev/null",
 }
 
 
@@ -55,8 +53,9 @@ class GitSetting(NamedTuple):
     @property
     def is_harmless(self) -> bool:
         """Whether it can neither name a program nor point git to files elsewhere."""
-        return _HARMLESS_NAMES.fullmatch(self.name) is not None or any(
-            name.fullmatch(self.name) and value.fullmatch(self.value) for name, value in _HARMLESS_VALUES.items()
+        return re.fullmatch(_HARMLESS_NAMES, self.name) is not None or any(
+            re.fullmatch(name, self.name) and re.fullmatch(value, self.value)
+            for name, value in _HARMLESS_VALUES.items()
         )
 
 
@@ -84,12 +83,12 @@ def read_settings(text: str) -> Iterator[GitSetting]:
     for number, line in enumerate(text.split("\n")):
         rest = line.strip()
         # git allows a setting on the line of its section.
-        if match := _SECTION_HEAD.match(rest):
+        if match := re.match(_SECTION_HEAD, rest):
             section, subsection = match[1].lower(), match[2] or ""
             rest = rest[match.end() :].strip()
         if not rest or rest[0] in "#;":
             continue
-        setting = _SETTING_LINE.fullmatch(rest)
+        setting = re.fullmatch(_SETTING_LINE, rest)
         # A value on several lines is left to the caller, which treats it as one that may do anything.
         if setting is None or rest.endswith("\\"):
             yield GitSetting(number, "", _cut_at_nul(rest))
@@ -109,7 +108,7 @@ def _parse_value(text: str) -> str:
     """Return a value as git reads it: without quotes and comments; quoted blanks stay."""
     characters: list[str] = []
     is_quoted = False
-    for match in _CHARACTER.finditer(text):
+    for match in re.finditer(_CHARACTER, text):
         character: str = match[0]
         if character == '"':
             is_quoted = not is_quoted

@@ -2,14 +2,14 @@
 
 import re
 
-_SECTION_TITLE = re.compile(r"(args|arguments|parameters|params|keyword args|keyword arguments):?", re.IGNORECASE)
+_SECTION_TITLE = r"(?i)(args|arguments|parameters|params|keyword args|keyword arguments):?"
 # Matches `name: text` and `name (str, optional): text`.
-_GOOGLE_ITEM = re.compile(r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)")
+_GOOGLE_ITEM = r"\*{0,2}(\w+)\s*(?:\([^)]*\))?\s*:\s*(.*)"
 # Matches `name` and `name : str`; the text is in the lines below.
-_NUMPY_ITEM = re.compile(r"\*{0,2}(\w+)\s*(?::.*)?")
+_NUMPY_ITEM = r"\*{0,2}(\w+)\s*(?::.*)?"
 # Matches `:param name: text` and `:param str name: text`.
-_REST_PARAMETER = re.compile(r":(?:param|parameter|arg|argument)\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)")
-_REST_TYPE = re.compile(r":(type|rtype)\b")
+_REST_PARAMETER = r":(?:param|parameter|arg|argument)\s+(?:[^:]*\s)?\*{0,2}(\w+):\s*(.*)"
+_REST_TYPE = r":(type|rtype)\b"
 
 
 def read_docstring(text: str) -> tuple[str, dict[str, str]]:
@@ -26,15 +26,15 @@ def read_docstring(text: str) -> tuple[str, dict[str, str]]:
         line = lines[index]
         # NumPy underlines the title of a section; Google ends it with a colon.
         is_underlined = index + 1 < len(lines) and lines[index + 1].strip().startswith("---")
-        is_title = _SECTION_TITLE.fullmatch(line.strip()) is not None
+        is_title = re.fullmatch(_SECTION_TITLE, line.strip()) is not None
         if is_title and is_underlined:
             index = _read_numpy_section(lines, index + 2, descriptions)
         elif is_title and line.strip().endswith(":"):
             index = _read_google_section(lines, index + 1, _measure_indent(line), descriptions)
-        elif field := _REST_PARAMETER.match(line.strip()):
+        elif field := re.match(_REST_PARAMETER, line.strip()):
             descriptions[field[1]] = [field[2]]
             index = _collect_indented(lines, index + 1, _measure_indent(line), descriptions[field[1]])
-        elif _REST_TYPE.match(line.strip()):
+        elif re.match(_REST_TYPE, line.strip()):
             # The annotation has the type: the line is left out, with those that continue it.
             index = _collect_indented(lines, index + 1, _measure_indent(line), [])
         else:
@@ -69,7 +69,7 @@ def _read_google_section(lines: list[str], start: int, depth: int, descriptions:
         # The first line sets the indentation of the items; deeper lines continue an item's text.
         if item_indent is None and line.strip():
             item_indent = _measure_indent(line)
-        item = _GOOGLE_ITEM.fullmatch(line.strip()) if _measure_indent(line) == item_indent else None
+        item = re.fullmatch(_GOOGLE_ITEM, line.strip()) if _measure_indent(line) == item_indent else None
         if item:
             parts = descriptions[item[1]] = [item[2]]
         else:
@@ -85,7 +85,7 @@ def _read_numpy_section(lines: list[str], start: int, descriptions: dict[str, li
         if not lines[index].strip():
             index += 1
             continue
-        item = _NUMPY_ITEM.fullmatch(lines[index].strip())
+        item = re.fullmatch(_NUMPY_ITEM, lines[index].strip())
         # Another underlined title begins the next section.
         if item is None or (index + 1 < len(lines) and lines[index + 1].strip().startswith("---")):
             return index

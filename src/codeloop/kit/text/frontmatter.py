@@ -6,11 +6,12 @@ from typing import Any
 from msgspec import Struct
 
 from codeloop.kit.jsonc import is_object
+from codeloop.kit.text.patterns import compile_once
 
-_FENCE = re.compile(r"---[ \t]*\r?(?:\n|\Z)")
-_CLOSING = re.compile(r"^---[ \t]*\r?$", re.MULTILINE)
+_FENCE = r"---[ \t]*\r?(?:\n|\Z)"
+_CLOSING = r"(?m)^---[ \t]*\r?$"
 # A value in which a colon would make invalid YAML: `description: Use this: often`.
-_PLAIN_PAIR = re.compile(r"""^([A-Za-z_][\w-]*):[ \t]+(?![\[{"'|>&*!%@`#])(.*:.*?)[ \t]*\r?$""", re.MULTILINE)
+_PLAIN_PAIR = r"""(?m)^([A-Za-z_][\w-]*):[ \t]+(?![\[{"'|>&*!%@`#])(.*:.*?)[ \t]*\r?$"""
 
 _MAX_DEPTH = 64
 
@@ -37,10 +38,10 @@ def split_frontmatter(text: str) -> Frontmatter:
     Raises FrontmatterError with the line.
     """
     text = text.removeprefix("\ufeff")
-    opening = _FENCE.match(text)
+    opening = re.match(_FENCE, text)
     if opening is None:
         return Frontmatter({}, text)
-    closing = _CLOSING.search(text, opening.end())
+    closing = compile_once(_CLOSING).search(text, opening.end())
     if closing is None:
         raise FrontmatterError("the head that starts in line 1 has no closing line of three dashes", 1)
     source = text[opening.end() : closing.start()]
@@ -55,7 +56,7 @@ def _parse_head(source: str) -> dict[str, Any]:
         head = _load_yaml(source)
     except YAMLError as error:
         try:
-            head = _load_yaml(_PLAIN_PAIR.sub(_quote_value, source))
+            head = _load_yaml(re.sub(_PLAIN_PAIR, _quote_value, source))
         except YAMLError:
             raise FrontmatterError(*_describe_yaml_error(error)) from error
     if head is None:

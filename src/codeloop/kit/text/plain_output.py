@@ -4,29 +4,30 @@ Control sequences are removed. A line that was overwritten keeps its last state.
 row become one with their number, and only the first and last row of a progress display stay. All else is kept.
 """
 
-import re
 from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
-_CONTROL_SEQUENCE = re.compile(
+from codeloop.kit.text.patterns import compile_once
+
+_CONTROL_SEQUENCE = (
     r"\x1b(?:\[[0-?]*[ -/]*[@-~]"  # CSI: colours, cursor
     r"|[\]PX^_][^\x07\x1b\n]*(?:\x07|\x1b\\)?"  # OSC and other strings: titles, links
-    r"|[ -/]+[0-~]|[0-Z\\`-~])?"  # character sets, and all of one character
+    r"|[ -/]+[0-~]|[0-Z\\`-~])?"
 )
 # Both begin the line again: 2K erases it, G moves to its first column.
-_LINE_RESTART = re.compile(r"\x1b\[(?:2K|[01]?G)")
-_CURSOR_BACK = re.compile(r"\x1b\[(\d{0,3})D")
+_LINE_RESTART = r"\x1b\[(?:2K|[01]?G)"
+_CURSOR_BACK = r"\x1b\[(\d{0,3})D"
 # What leads to another row: a line feed, or a sequence (A and F up, B and E down). J clears the rows below.
-_ROW_MOVE = re.compile(r"\n|\x1b\[(\d{0,4})([ABEFJ])")
-_MOVE_UP = re.compile(r"\x1b\[\d{0,4}[AF]")
-_CONTROL_CHARACTER = re.compile("[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]")
+_ROW_MOVE = r"\n|\x1b\[(\d{0,4})([ABEFJ])"
+_MOVE_UP = r"\x1b\[\d{0,4}[AF]"
+_CONTROL_CHARACTER = "[\x00-\x07\x0b\x0c\x0e-\x1f\x7f-\x9f]"
 _CONTROL_REPLACEMENTS = {"\0": "\ufffd", "\x0b": "\n", "\x0c": "\n", "\x85": "\n"}
-_NUMBER = re.compile(r"(?<![A-Za-z_\-./\d])\d+(?:[.,:]\d+)*(?: ?[kKMGT]?i?B\b(?:/s)?)?")
-_PROGRESS_BAR = re.compile(r"[=#>*.\-\s\u2500-\u259f]{2,}")
-_PROGRESS_COUNT = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?) ?%|(?<![\w./-])(\d+)(?:/| of )\d+(?![\w/])")
+_NUMBER = r"(?<![A-Za-z_\-./\d])\d+(?:[.,:]\d+)*(?: ?[kKMGT]?i?B\b(?:/s)?)?"
+_PROGRESS_BAR = r"[=#>*.\-\s\u2500-\u259f]{2,}"
+_PROGRESS_COUNT = r"(?<![\w.])(\d+(?:\.\d+)?) ?%|(?<![\w./-])(\d+)(?:/| of )\d+(?![\w/])"
 # Results of tests that pytest prints, none of them a failure: `..s.x..  [ 42%]`.
-_PYTEST_PROGRESS = re.compile(r"[.sxXpP]+ +\[ *(\d+)%\]")
+_PYTEST_PROGRESS = r"[.sxXpP]+ +\[ *(\d+)%\]"
 # The most columns that one sequence goes back, since each becomes a character.
 _MAX_BACK_COLUMNS = 160
 # A longer line is not a row of progress.
@@ -48,13 +49,16 @@ def to_plain_text(output: str) -> PlainOutput:
     """Convert a program's output to the text that a terminal would show in the end, with long runs shortened."""
     is_reduced = False
     if "\x1b" in output:
-        output = _CURSOR_BACK.sub(
-            lambda match: "\b" * min(int(match[1] or 1), _MAX_BACK_COLUMNS), _LINE_RESTART.sub("\r", output)
+        output = compile_once(_CURSOR_BACK).sub(
+            lambda match: "\b" * min(int(match[1] or 1), _MAX_BACK_COLUMNS),
+            compile_once(_LINE_RESTART).sub("\r", output),
         )
-        if _MOVE_UP.search(output):
+        if compile_once(_MOVE_UP).search(output):
             output, is_reduced = _apply_row_moves(output)
-        output = _CONTROL_SEQUENCE.sub("", output)
-    lines = _CONTROL_CHARACTER.sub(lambda match: _CONTROL_REPLACEMENTS.get(match[0], ""), output).split("\n")
+        output = compile_once(_CONTROL_SEQUENCE).sub("", output)
+    lines = (
+        compile_once(_CONTROL_CHARACTER).sub(lambda match: _CONTROL_REPLACEMENTS.get(match[0], ""), output).split("\n")
+    )
     if "\r" in output or "\b" in output:
         states = [_find_last_state(line) for line in lines]
         lines = [line for line, _ in states]
@@ -77,7 +81,7 @@ def _apply_row_moves(output: str) -> tuple[str, bool]:
     # The pieces of each row, in the order in which they were written.
     rows: list[list[str]] = [[]]
     row, begin, is_reduced = 0, 0, False
-    for match in _ROW_MOVE.finditer(output):
+    for match in compile_once(_ROW_MOVE).finditer(output):
         rows[row].append(output[begin : match.start()])
         begin = match.end()
         # None for a line feed.
@@ -167,9 +171,11 @@ def _read_progress(line: str) -> tuple[str, float]:
     `Copying 3/20 [==  ]` and `Copying 7/20 [=== ]` have the same shape, and are at 3 and 7. The shape of a row of
     progress starts with a carriage return, which no line has.
     """
-    if progress := _PYTEST_PROGRESS.fullmatch(line):
+    if progress := compile_once(_PYTEST_PROGRESS).fullmatch(line):
         return "\rpassed", float(progress[1])
-    match = _PROGRESS_COUNT.search(line) if len(line) <= _MAX_PROGRESS_CHARS else None
+    match = compile_once(_PROGRESS_COUNT).search(line) if len(line) <= _MAX_PROGRESS_CHARS else None
     if match is None:
         return line, 0
-    return "\r" + _PROGRESS_BAR.sub(" ", _NUMBER.sub("0", line)), float(match[1] or match[2])
+    return "\r" + compile_once(_PROGRESS_BAR).sub(" ", compile_once(_NUMBER).sub("0", line)), float(
+        match[1] or match[2]
+    )

@@ -2,10 +2,8 @@
 
 import re
 
-_SECRET_WORDS = re.compile(
-    r"(?i)pass(word|phrase|code)|passwd|secret|token|api.?key|credential|private.?key|\bcv[vc]\b"
-)
-_PIN = re.compile(r"\bPIN\b|(?i:\b(your|card|security|digit|sim|bank|login)[\s-]+pin\b)")
+_SENSITIVE_WORDS = r"(?i)pass(word|phrase|code)|passwd|secret|token|api.?key|credential|private.?key|\bcv[vc]\b"
+_PIN = r"\bPIN\b|(?i:\b(your|card|security|digit|sim|bank|login)[\s-]+pin\b)"
 """A PIN, the number. The verb is common (notes are pinned), so lower case needs a word such as "your" before it."""
 
 
@@ -17,4 +15,4 @@ def asks_for_secret(text: str) -> bool:
     >>> asks_for_secret("What is your API key?"), asks_for_secret("Which notes are pinned?")
     (True, False)
     """
-    return _SECRET_WORDS.search(text) is not None or _PIN.search(text) is not None
+    return re.search(_SENSITIVE_WORDS, text) is not None or re.search(_PIN, text) is not None

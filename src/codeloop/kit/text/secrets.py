@@ -88,12 +88,10 @@ _OPTION_PATTERN = (
     r"(?<=\s)((?:-u|--user)[ =][\"']?[^\s:\"']+:)[^\s\"']{4,}"
     r"|(?<=\s)(--(?:[\w-]{0,40}-)?(?:password|token|secret|api-key|passphrase)[ =][\"']?)[^\s\"'-][^\s\"']{5,}"
 )
-_TERMINAL_COLOUR = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+_TERMINAL_COLOUR = r"\x1b\[[0-?]*[ -/]*[@-~]"
 # A value that is not a secret itself: `$TOKEN`, `os.environ[...]`, `config.token`, or `****`.
-_CODE_REFERENCE = re.compile(
-    r"(?:\$\{?|%\(|os\.|process\.|self\.|this\.|[*x.…_-]+$|[a-z_]+\.[a-z_.0-9]+$)", re.IGNORECASE
-)
-_PASSWORD_NAME = re.compile(r"passw|passphrase|pwd", re.IGNORECASE)
+_CODE_REFERENCE = r"(?i)(?:\$\{?|%\(|os\.|process\.|self\.|this\.|[*x.…_-]+$|[a-z_]+\.[a-z_.0-9]+$)"
+_PASSWORDS_NAME = r"(?i)passw|passphrase|pwd"
 
 
 class _SecretPatterns(NamedTuple):
@@ -139,7 +137,7 @@ class SecretHider:
         # Shorter than what any pattern matches.
         if len(text) < 6:
             return text
-        text = _TERMINAL_COLOUR.sub("", text) if "\x1b" in text else text
+        text = re.sub(_TERMINAL_COLOUR, "", text) if "\x1b" in text else text
         if self._values is not None:
             text = self._values.sub(self._replace, text)
         patterns = _compile_patterns()
@@ -182,9 +180,9 @@ class SecretHider:
 def _is_secret_value(match: re.Match[str]) -> bool:
     """Return whether the value after a name is a secret itself, and not an expression that refers to one."""
     name, value, is_quoted = match["name"], match["value"], bool(match["quote"])
-    if _CODE_REFERENCE.match(value):
+    if re.match(_CODE_REFERENCE, value):
         return False
-    if _PASSWORD_NAME.search(name) and (is_quoted or name.isupper()):
+    if re.search(_PASSWORDS_NAME, name) and (is_quoted or name.isupper()):
         return True
     has_letter = any(char.isalpha() for char in value)
     if has_letter and any(char.isdigit() for char in value):

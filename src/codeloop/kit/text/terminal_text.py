@@ -3,6 +3,8 @@
 import re
 from collections.abc import Callable
 
+from codeloop.kit.text.patterns import compile_once
+
 _INVISIBLE_CHARACTERS = (
     r"\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u034f\u0600-\u0605\u061c\u06dd\u070f\u0890\u0891\u08e2\u115f\u1160"
     r"\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u2800\u3164\ud800-\udfff\ufe00-\ufe0f"
@@ -20,7 +22,7 @@ _MAX_COMBINING_MARKS = 8
 _SURPLUS_COMBINING_MARK = rf"(?<={_COMBINING_MARK}{{{_MAX_COMBINING_MARKS}}}){_COMBINING_MARK}"
 _EMOJI = r"\u00a9\u00ae\u203c-\u3299\U0001f000-\U0001faff"
 _JOINING_SCRIPTS = r"\u0600-\u08ff\u0900-\u0dff"
-_UNSAFE_PATTERN = re.compile(f"[{_INVISIBLE_CHARACTERS}]|{_SURPLUS_COMBINING_MARK}")
+_UNSAFE_PATTERN = f"[{_INVISIBLE_CHARACTERS}]|{_SURPLUS_COMBINING_MARK}"
 # What an answer may hold: an emoji's variation selector and the joiner after it, and joiners within scripts that need
 # them. Only a match with a group is unsafe. Compiled (and kept by `re`) when first used: only answers need it.
 _UNSAFE_IN_ANSWER = (
@@ -31,7 +33,7 @@ _UNSAFE_IN_ANSWER = (
 
 def escape_controls(text: str) -> str:
     """Return the text with control, bidirectional and invisible characters shown by name; line feeds and tabs stay."""
-    return _UNSAFE_PATTERN.sub(lambda match: _format_visibly(match[0]), text)
+    return compile_once(_UNSAFE_PATTERN).sub(lambda match: _format_visibly(match[0]), text)
 
 
 def escape_answer_controls(text: str, before: str = "") -> str:
@@ -53,7 +55,7 @@ def escape_answer_controls(text: str, before: str = "") -> str:
 
 def escape_json_controls(text: str) -> str:
     r"""Return JSON in which the characters that `escape_controls` replaces are written as `\uXXXX`; its values stay."""
-    return _UNSAFE_PATTERN.sub(lambda match: _escape_for_json(match[0]), text)
+    return compile_once(_UNSAFE_PATTERN).sub(lambda match: _escape_for_json(match[0]), text)
 
 
 def one_line(text: str, width: int, escape: Callable[[str], str] = escape_controls) -> str:

@@ -15,10 +15,9 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import DECODE_ERRORS, JSON, bound_depth
 
 # `Content-Length: 52` before or after `Content-Type: ...`, then at most four further fields, and an empty line.
-_HEADER_PATTERN = re.compile(
-    rb"(?:Content-Type:[^\r\n]{1,200}\r\n)?"
-    rb"Content-Length:[ \t]*([0-9]{1,12})[ \t]*\r\n(?:[^\r\n]{1,200}\r\n){0,4}\r\n",
-    re.IGNORECASE,
+_HEADER_PATTERN = (
+    rb"(?i)(?:Content-Type:[^\r\n]{1,200}\r\n)?"
+    rb"Content-Length:[ \t]*([0-9]{1,12})[ \t]*\r\n(?:[^\r\n]{1,200}\r\n){0,4}\r\n"
 )
 _decode = bound_depth(msgspec.json.Decoder().decode)
 
@@ -63,7 +62,7 @@ class MessageReader:
 
     def _read_header(self) -> bool:
         """Read the next header; return whether all of it is there. Raises InvalidStream."""
-        match = _HEADER_PATTERN.search(self._buffer, self._position)
+        match = re.compile(_HEADER_PATTERN).search(self._buffer, self._position)
         skipped_bytes = (match.start() if match else len(self._buffer)) - self._position
         if self._skipped_bytes + skipped_bytes > LSP_GARBAGE.value:
             raise InvalidStream("it writes something other than the language server protocol")

@@ -10,7 +10,7 @@ from codeloop.schema.wire import JSON
 
 Encoding = Literal["utf-8", "utf-16", "utf-32"]
 # A line with its end, or a last one without.
-_LINE_PATTERN = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z")
+_LINE_PATTERN = r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+\Z"
 # Later characters take two code units in UTF-16.
 _LAST_OF_BMP = 0xFFFF
 
@@ -24,7 +24,7 @@ class TextPosition(NamedTuple):
 
 def split_lines(text: str) -> list[str]:
     """Split a text into lines with their ends; after a last line end there is no further, empty line."""
-    return _LINE_PATTERN.findall(text)
+    return re.findall(_LINE_PATTERN, text)
 
 
 def get_line(lines: Sequence[str], number: int) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from codeloop.kit.jsonc import is_list, is_object
 
 # Such as `{npm:typescript:lib/tsserver.js}`.
-_PACKAGE_PATTERN = re.compile(r"\{npm:([^{}:]+):([^{}:]+)\}")
+_PACKAGE_PATTERN = r"\{npm:([^{}:]+):([^{}:]+)\}"
 
 
 def list_package_folders(program: str) -> list[Path]:
@@ -27,7 +27,7 @@ def fill_packages(value: Any, folders: Sequence[Path]) -> Any:
         return {key: fill_packages(each, folders) for key, each in value.items()}
     if is_list(value):
         return [fill_packages(each, folders) for each in value]
-    if not isinstance(value, str) or (match := _PACKAGE_PATTERN.fullmatch(value)) is None:
+    if not isinstance(value, str) or (match := re.fullmatch(_PACKAGE_PATTERN, value)) is None:
         return value
     for folder in folders:
         if (folder / match[1] / match[2]).is_file():

@@ -14,7 +14,7 @@ from codeloop.net.hosts import add_brackets
 from codeloop.schema.limits import DISCOVER_BYTES
 from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 
-_CONTENT_LENGTH = re.compile(rb"\r\ncontent-length:[ \t]*(\d{1,9})[ \t]*(?:\r|$)", re.IGNORECASE)
+_CONTENT_LENGTH = rb"(?i)\r\ncontent-length:[ \t]*(\d{1,9})[ \t]*(?:\r|$)"
 
 
 async def request_json(url: str, body: JSON | None, seconds: float) -> JSON:
@@ -79,5 +79,5 @@ def extract_body(answer: bytes) -> bytes:
 def _has_complete_body(answer: bytearray) -> bool:
     """Return whether the body is complete by its `content-length`: some servers keep the connection open even so."""
     head, blank, body = answer.partition(b"\r\n\r\n")
-    length = _CONTENT_LENGTH.search(head) if blank else None
+    length = re.search(_CONTENT_LENGTH, head) if blank else None
     return length is not None and len(body) >= int(length[1])

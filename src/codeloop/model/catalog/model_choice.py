@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
+from codeloop.kit.wildcard import matches
 from codeloop.model.catalog.services import find_service
 from codeloop.model.catalog.vendors import (
     EXPLICIT_MODELS,
@@ -38,7 +39,7 @@ def choose_small_model(models: Iterable[ModelInfo], model_name: str = "") -> Mod
     `model_name`: the id of the session's model. With a region prefix, as Bedrock's, the same region is chosen.
     """
     plain = [model for model in models if _is_candidate(model) and not _matches_any(model.id, EXPLICIT_MODELS)]
-    region = REGION_PREFIX.match(model_name)
+    region = re.match(REGION_PREFIX, model_name)
     of_region = [model for model in plain if region is not None and model.id.startswith(region[0])]
     return _find_newest_by_preference(of_region, SMALL_MODELS) or _find_newest_by_preference(plain, SMALL_MODELS)
 
@@ -63,7 +64,7 @@ def choose_cheapest_model(current: ModelInfo, models: Iterable[ModelInfo]) -> Mo
 def choose_local_model(ids: Sequence[str]) -> str | None:
     """Return the best coding model of a local server, judged by name; None without a chat model."""
     candidates = [model for model in ids if not _matches_any(model, NON_CHAT_MODELS)]
-    fitting = (model for pattern in PREFERRED_LOCAL_MODELS for model in candidates if _matches_any(model, (pattern,)))
+    fitting = (model for pattern in PREFERRED_LOCAL_MODELS for model in candidates if matches(model.lower(), pattern))
     return next(fitting, None)
 
 
@@ -90,7 +91,7 @@ def _translate_pattern(pattern: str) -> str:
 
 def _find_newest_by_preference(models: list[ModelInfo], patterns: Sequence[str]) -> ModelInfo | None:
     for pattern in patterns:
-        fitting = [model for model in models if _matches_any(model.id, (pattern,))]
+        fitting = [model for model in models if matches(model.id.lower(), pattern)]
         if fitting:
             return _find_newest(fitting)
     return None

@@ -48,20 +48,19 @@ INTERACTION_VARIANTS: dict[str, JSON] = {name: {"thinking_level": name} for name
 NOVA_VARIANTS: dict[str, JSON] = {
     name: {"reasoningConfig": {"type": "enabled", "maxReasoningEffort": name}} for name in ("low", "medium", "high")
 }
-_ADAPTIVE_PATTERN = ADAPTIVE_MODEL_PATTERN.pattern
 
 VARIANT_ROWS = (
     VariantRow("openai-chat", r"minimax|kimi-k2|glm-4|mistral|magistral|qwen|deepseek-(r1|v3)", {}),
     VariantRow("openai-chat", "", EFFORT_VARIANTS),
     VariantRow("openai-responses", "", EFFORT_VARIANTS),
-    VariantRow("anthropic-messages", _ADAPTIVE_PATTERN, ADAPTIVE_VARIANTS),
+    VariantRow("anthropic-messages", ADAPTIVE_MODEL_PATTERN, ADAPTIVE_VARIANTS),
     VariantRow("anthropic-messages", "", BUDGET_VARIANTS),
-    VariantRow("anthropic-vertex", _ADAPTIVE_PATTERN, ADAPTIVE_VARIANTS),
+    VariantRow("anthropic-vertex", ADAPTIVE_MODEL_PATTERN, ADAPTIVE_VARIANTS),
     VariantRow("anthropic-vertex", "", BUDGET_VARIANTS),
     VariantRow("google-generate-content", r"gemini-[12]|gemma", GEMINI_BUDGET_VARIANTS),
     VariantRow("google-generate-content", "", GEMINI_LEVEL_VARIANTS),
     VariantRow("google-interactions", "", INTERACTION_VARIANTS),
-    VariantRow("bedrock-converse", _ADAPTIVE_PATTERN, ADAPTIVE_VARIANTS),
+    VariantRow("bedrock-converse", ADAPTIVE_MODEL_PATTERN, ADAPTIVE_VARIANTS),
     VariantRow("bedrock-converse", "claude", BUDGET_VARIANTS),
     VariantRow("bedrock-converse", "nova-2", NOVA_VARIANTS),
     VariantRow("bedrock-converse", "gpt-oss|gpt-[5-9]", EFFORT_VARIANTS),

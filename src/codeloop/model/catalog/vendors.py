@@ -1,6 +1,5 @@
 """Tables of what the catalog lacks about providers: addresses, settings, local servers, preferred and small models."""
 
-import re
 from typing import NamedTuple
 
 # models.dev names the package of the AI SDK for these, and the package has the address.
@@ -192,5 +191,5 @@ PREFERRED_LOCAL_MODELS = (
 NON_CHAT_MODELS = ("*embed*", "*rerank*", "*whisper*", "*tts*", "*bge-*", "*minilm*", "*clip*", "*guard*")
 """Models of local servers and of Azure that can't hold a conversation."""
 
-REGION_PREFIX = re.compile(r"(?:us|us-gov|eu|apac|jp|au|ca|in|global)\.")
+REGION_PREFIX = r"(?:us|us-gov|eu|apac|jp|au|ca|in|global)\."
 """The region before the id of a model at Bedrock; most models are only available with one."""

@@ -1,12 +1,13 @@
 """Reads from the headers of a service's answers when it accepts requests again: rate limits, `retry-after`."""
 
-import re
 import time
 from collections.abc import Mapping
 from contextlib import suppress
 from datetime import UTC, datetime
 from math import isnan
 from typing import NamedTuple
+
+from codeloop.kit.text.patterns import compile_once
 
 
 class RateLimitHeaders(NamedTuple):
@@ -29,7 +30,7 @@ RATE_LIMIT_HEADERS = (
 )
 _SECONDS_BY_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
 # The parts of `6m0s` or `1h2m3.5s`.
-_DURATION_PATTERN = re.compile(r"(\d+(?:\.\d+)?)(ms|[smh])")
+_DURATION_PATTERN = r"(\d+(?:\.\d+)?)(ms|[smh])"
 
 
 def find_pause(headers: Mapping[str, str], now: float) -> float:
@@ -52,7 +53,7 @@ def _parse_reset_time(text: str, now: float) -> float:
 
     OpenAI writes a duration (`6m0s`), others a number of seconds, Anthropic a date (`2026-01-01T00:00:00Z`).
     """
-    if durations := _DURATION_PATTERN.findall(text):
+    if durations := compile_once(_DURATION_PATTERN).findall(text):
         return sum(float(number) * _SECONDS_BY_UNIT[unit] for number, unit in durations)
     with suppress(ValueError):
         return max(float(text), 0.0)

@@ -24,11 +24,10 @@ _COMMENT_START = r"(?:\#|//|--|;|%|/\*|<!--|\{/\*|\(\*)"
 _DOTS = r"(?:\.\.\.|\u2026)"
 _OTHER_WORDS = r"[^=;{}\n]{0,80}"
 _LINE_END = r"[ \t]*(?:\*/\}?|-->|\*\))?[ \t\r]*$"
-_ELISION_LINE = re.compile(
-    rf"^[ \t]*{_COMMENT_START}[ \t]*[\[(<]?{_DOTS}[ \t]*\(?{_ELISION_WORDS}\b{_OTHER_WORDS}{_LINE_END}"
+_ELISION_LINE = (
+    rf"(?im)^[ \t]*{_COMMENT_START}[ \t]*[\[(<]?{_DOTS}[ \t]*\(?{_ELISION_WORDS}\b{_OTHER_WORDS}{_LINE_END}"
     rf"|^[ \t]*{_COMMENT_START}[ \t]*[\[(<]?{_ELISION_WORDS}\b{_OTHER_WORDS}{_DOTS}[\])>]?{_LINE_END}"
-    rf"|^[ \t]*[\[(<]?{_DOTS}[ \t]*\(?{_ELISION_WORDS}[ \t]+\w{_OTHER_WORDS}$",
-    re.IGNORECASE | re.MULTILINE,
+    rf"|^[ \t]*[\[(<]?{_DOTS}[ \t]*\(?{_ELISION_WORDS}[ \t]+\w{_OTHER_WORDS}$"
 )
 """Matches a comment with dots before or after such words, or a line of dots and at least two words.
 
@@ -87,7 +86,7 @@ def check_unchanged_since_read(
 def check_no_elision(ctx: ToolContext, change: FileChange) -> None:
     """Raise ToolFailure if a new line stands for omitted text. The same line passes the second time: it is meant."""
     first_offsets: dict[str, int] = {}
-    for match in _ELISION_LINE.finditer(change.text_after):
+    for match in re.finditer(_ELISION_LINE, change.text_after):
         first_offsets.setdefault(match[0].strip(), match.start())
     for line, start in first_offsets.items():
         key = ctx.session_id, line

@@ -18,10 +18,9 @@ from codeloop.workspace.search.grep_query import GrepQuery, SearchFailed
 
 # Matches a definition at the start of a line in most languages: at most five modifiers (`async`, `public static`), the
 # keyword, in Go a receiver, the name, type parameters.
-_DEFINITION = re.compile(
-    r"^[ \t]*(?:\w+[ \t]+){0,5}(?:def|func|fn|function|fun)[ \t]+(?:\([^()\n]*\)[ \t]*)?"
-    r"(\w{3,})[ \t]*(?:<[^<>\n]*>)?\(",
-    re.MULTILINE,
+_DEFINITION = (
+    r"(?m)^[ \t]*(?:\w+[ \t]+){0,5}(?:def|func|fn|function|fun)[ \t]+(?:\([^()\n]*\)[ \t]*)?"
+    r"(\w{3,})[ \t]*(?:<[^<>\n]*>)?\("
 )
 _MAX_PARAMETER_CHARS = 2_000
 _MAX_TEXT_CHARS = 1_000_000
@@ -96,7 +95,7 @@ def _is_code(suffix: str) -> bool:
 def _read_definitions(text: str) -> dict[str, list[str]]:
     """Return the functions of a text by name, each with the parameter lists of all its definitions."""
     definitions: dict[str, list[str]] = {}
-    for match in _DEFINITION.finditer(text):
+    for match in re.finditer(_DEFINITION, text):
         depth = 1
         end = start = match.end()
         for end in range(start, min(start + _MAX_PARAMETER_CHARS, len(text))):

@@ -10,11 +10,11 @@ from codeloop.schema.wire import JSON, decode_json
 
 REPAIRED_NOTE = "the arguments were not valid JSON and were repaired"
 BARE_VALUE_NOTE = "arguments are a JSON object; this text was taken for `{}`"
-_CODE_BLOCK = re.compile(r"\s*```(?:json)?\s*(\{.*\})\s*```\s*", re.DOTALL)
+_CODE_BLOCK = r"(?s)\s*```(?:json)?\s*(\{.*\})\s*```\s*"
 _MARKUP_STARTS = ("{", "[", "<", '"', "'", "`")
 """The starts of JSON, tags, quotes and code blocks: such a text that can't be parsed is broken, not a bare value."""
 # Matches `name: value` and `name = value`, which are not bare values either.
-_LABEL_START = re.compile(r"\w+\s*[:=]\s")
+_LABEL_START = r"\w+\s*[:=]\s"
 
 
 def unwrap_arguments(arguments: str, schema: JSON) -> str:
@@ -27,7 +27,7 @@ def unwrap_arguments(arguments: str, schema: JSON) -> str:
     if arguments.startswith('"{'):
         with suppress(msgspec.DecodeError):
             return decode_json(arguments, str)
-    block = _CODE_BLOCK.fullmatch(arguments)
+    block = re.fullmatch(_CODE_BLOCK, arguments)
     return block[1] if block else arguments
 
 
@@ -80,7 +80,7 @@ def _read_bare_value(text: str) -> Any:
         return None
     with suppress(msgspec.DecodeError, RecursionError):
         return decode_json(text)
-    return None if text.startswith(_MARKUP_STARTS) or _LABEL_START.match(text) else text
+    return None if text.startswith(_MARKUP_STARTS) or re.match(_LABEL_START, text) else text
 
 
 def encode_arguments(value: JSON) -> str | None:

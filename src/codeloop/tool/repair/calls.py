@@ -22,9 +22,9 @@ from codeloop.tool.repair.aliases import (
 )
 
 # Matches the start of a todo that was written as a markdown list item: `- [x] `, `1. `.
-_CHECKBOX = re.compile(r"^[-*\d.)\s]*(?:\[( |x|X)\])?\s*")
+_CHECKBOX = r"^[-*\d.)\s]*(?:\[( |x|X)\])?\s*"
 # Matches a URL as `<URL>` or as a markdown link.
-_BRACKETED_LINK = re.compile(r"(?:<|\[[^\]]*\]\()(https?://[^<>\s]+?)[>)]")
+_BRACKETED_LINK = r"(?:<|\[[^\]]*\]\()(https?://[^<>\s]+?)[>)]"
 _APPEND_VALUES = frozenset({"a", "append", "true"})
 # A smaller timeout of a parameter in ms was meant in seconds, and a larger one of a parameter in seconds in ms.
 _MIN_MILLISECONDS = 1000
@@ -172,7 +172,7 @@ def _join_command(words: list[str], notes: list[str]) -> str:
 
 def _repair_webfetch(arguments: JSON, notes: list[str]) -> JSON:
     """Return a call with the URL taken out of a link's brackets and the timeout in seconds, capped."""
-    if isinstance(url := arguments.get("url"), str) and (link := _BRACKETED_LINK.fullmatch(url.strip())):
+    if isinstance(url := arguments.get("url"), str) and (link := re.fullmatch(_BRACKETED_LINK, url.strip())):
         arguments = {**arguments, "url": link[1]}
     timeout, max_seconds = arguments.get("timeout"), int(WEB_TIMEOUT_MAX.seconds)
     if isinstance(timeout, int) and timeout > max_seconds:
@@ -259,7 +259,7 @@ def _repair_todo(item: Any, notes: list[str]) -> Any:
     Those names are not in `PARAMETER_ALIASES`, because they mean something else for other tools.
     """
     if isinstance(item, str) and (item[:1] not in {"[", "{"} or item[:3] in {"[ ]", "[x]", "[X]"}):
-        match = _CHECKBOX.match(item)
+        match = re.match(_CHECKBOX, item)
         status = "completed" if match and str(match[1]).lower() == "x" else "pending"
         notes.append("each todo is an object with `content` and `status`")
         return {"content": item[match.end() if match else 0 :], "status": status}

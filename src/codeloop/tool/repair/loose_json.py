@@ -6,12 +6,13 @@ import re
 from contextlib import suppress
 from typing import Any, cast
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.workspace.syntax_tree import parse_python
 
 # Matches brackets and, so that those in them don't count, strings.
-_BRACKETS = re.compile(r"\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[\[\]{}]", re.DOTALL)
+_BRACKETS = r"(?s)\"(?:[^\"\\]|\\.)*\"|'(?:[^'\\]|\\.)*'|[\[\]{}]"
 # Matches a string, or a comma before a closing bracket.
-_LAST_COMMA = re.compile(r"\"(?:[^\"\\]|\\.)*\"|,(?=\s*[\]}])", re.DOTALL)
+_LAST_COMMA = r"(?s)\"(?:[^\"\\]|\\.)*\"|,(?=\s*[\]}])"
 _CONSTANTS = {"true": True, "false": False, "null": None}
 # `strict=False` accepts line ends in strings.
 _decode = json.JSONDecoder(strict=False).raw_decode
@@ -31,7 +32,7 @@ def read_json(text: str, start: int) -> tuple[Any, int] | None:
 
 def _read_without_last_commas(text: str) -> object:
     """Return the value of a text as JSON without trailing commas, else as a Python literal; None: it is neither."""
-    strict = _LAST_COMMA.sub(lambda match: "" if match[0] == "," else match[0], text)
+    strict = re.sub(_LAST_COMMA, lambda match: "" if match[0] == "," else match[0], text)
     with suppress(ValueError, RecursionError):
         value, end = _decode(strict, 0)
         if end == len(strict):
@@ -42,7 +43,7 @@ def _read_without_last_commas(text: str) -> object:
 def _find_end(text: str, start: int) -> int:
     """Return the offset after the bracket that closes the one at `start`; `start` if nothing closes it."""
     depth = 0
-    for token in _BRACKETS.finditer(text, start):
+    for token in compile_once(_BRACKETS).finditer(text, start):
         depth += {"[": 1, "{": 1, "]": -1, "}": -1}.get(token[0], 0)
         if not depth:
             return token.end()

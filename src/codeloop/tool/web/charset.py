@@ -12,7 +12,7 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
 # Only these labels are looked up: Python has codecs that are no character sets, such as `zip` and `rot13`.
-_KNOWN_LABEL = re.compile(
+_KNOWN_LABEL = (
     r"utf-?8|utf-?(16|32)(-?[lb]e)?|(us-)?ascii|latin-?1|iso-?8859-\d+|iso-8859-8-i|(windows|cp)-?\d+|windows-31j|x-cp\d+"
     r"|koi8-[rut]|tis-620|gb(k|_?2312|18030)|big5(-hkscs)?|euc-(jp|kr)|(x-)?(shift[_-]?jis|sjis)|iso-2022-(jp|kr)|ks_c_5601-1987"
     r"|(x-)?mac-?cyrillic|macintosh|mac-?roman|hz-gb-2312"
@@ -46,9 +46,9 @@ _CODEC_BY_LABEL = {
     "utf-32": "utf-32-le",
     "hz-gb-2312": "hz",
 }
-_META_CHARSET = re.compile(rb"""<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
-_XML_ENCODING = re.compile(rb"""^\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)""", re.IGNORECASE)
-_HEADER_CHARSET = re.compile(r"""charset\s*=\s*["']?\s*([\w.:-]+)""", re.IGNORECASE)
+_META_CHARSET = rb"""(?i)<meta\s[^>]*?charset\s*=\s*["']?\s*([\w.:-]+)"""
+_XML_ENCODING = rb"""(?i)^\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.:-]+)"""
+_HEADER_CHARSET = r"""(?i)charset\s*=\s*["']?\s*([\w.:-]+)"""
 # A declaration is only searched in the beginning of a page.
 _DECLARATION_BYTES = 4096
 
@@ -63,7 +63,7 @@ def decode_page(data: bytes, content_type: str = "", *, is_cut: bool = False) ->
     for mark, name in _BYTE_ORDER_MARKS:
         if data.startswith(mark):
             return _decode(data[len(mark) :], name, is_cut=is_cut), name
-    named = _HEADER_CHARSET.search(content_type)
+    named = re.search(_HEADER_CHARSET, content_type)
     codec = _find_codec(named.group(1)) if named else None
     codec = codec or _find_declared_codec(data[:_DECLARATION_BYTES])
     if codec is not None:
@@ -79,7 +79,7 @@ def _decode(data: bytes, codec: str, *, is_cut: bool, errors: str = "replace") -
 
 
 def _find_declared_codec(head: bytes) -> str | None:
-    match = _XML_ENCODING.search(head) or _META_CHARSET.search(head)
+    match = re.search(_XML_ENCODING, head) or re.search(_META_CHARSET, head)
     if match is None:
         return None
     codec = _find_codec(match.group(1).decode("ascii", "replace"))
@@ -90,7 +90,7 @@ def _find_declared_codec(head: bytes) -> str | None:
 def _find_codec(label: str) -> str | None:
     """Return the name of Python's codec for a label; None: the label is unknown."""
     name = label.strip().lower()
-    if not _KNOWN_LABEL.fullmatch(name):
+    if not re.fullmatch(_KNOWN_LABEL, name):
         return None
     name = _CODEC_BY_LABEL.get(name, name.replace("windows-", "cp").removeprefix("x-"))
     try:

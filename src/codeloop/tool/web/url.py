@@ -18,8 +18,8 @@ from codeloop.tool.tool import ToolFailure
 
 DEFAULT_PORTS = {"http": 80, "https": 443}
 
-_HOST_NAME = re.compile(r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*")
-_NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
+_HOST_NAME = r"[a-z0-9_-]{1,63}(\.[a-z0-9_-]{1,63})*"
+_NUMBER = r"[0-9]+|0x[0-9a-f]*"
 
 
 class WebUrl(Struct, frozen=True):
@@ -116,10 +116,10 @@ def _set_host(url: WebUrl, raw: str, text: str) -> WebUrl:
         return replace(url, host=spell_address(ip), is_literal=True, is_disguised=ip in ip_network(NAT64_NETWORK))
     host = _convert_to_ascii(raw, text).removesuffix(".")
     # A host whose last label is a number is an IPv4 address to browsers and resolvers, in whatever form.
-    if _NUMBER.fullmatch(host.rpartition(".")[2]):
+    if re.fullmatch(_NUMBER, host.rpartition(".")[2]):
         address = str(IPv4Address(_parse_ipv4(host, text)))
         return replace(url, host=address, is_literal=True, is_disguised=raw != address)
-    if len(host) > 253 or not _HOST_NAME.fullmatch(host):
+    if len(host) > 253 or not re.fullmatch(_HOST_NAME, host):
         raise _make_failure(text, f"{raw!r} is not a host name")
     return replace(url, host=host)
 
@@ -155,7 +155,7 @@ def _parse_ipv4(host: str, url: str) -> int:
 
 def _parse_number(part: str) -> int | None:
     """Return the value of `10`, `012` (octal) or `0xa`; None: the text is no such number."""
-    if not _NUMBER.fullmatch(part) or len(part) > 20:
+    if not re.fullmatch(_NUMBER, part) or len(part) > 20:
         return None
     try:
         if part.startswith("0x"):

@@ -53,14 +53,14 @@ _DISPLAY_NAMES = {
 }
 """The displayed names of keys, where they differ from Textual's."""
 # `ctrl+A`, which some terminals report for ctrl+shift+a; not `A` alone, which is a letter that was typed.
-_KEY_WITH_CAPITAL = re.compile(r"(.+\+)([A-Z])\Z")
+_KEY_WITH_CAPITAL = r"(.+\+)([A-Z])\Z"
 
 
 def normalise_key(key: str) -> str:
     """Return the canonical name of a key that terminals report in several ways, such as shift with a capital."""
     # Enter with a modifier may be named by its character.
     key = key.replace("\r", "enter")
-    capital = _KEY_WITH_CAPITAL.match(key)
+    capital = re.match(_KEY_WITH_CAPITAL, key)
     if capital is None:
         return key
     modifiers = sorted({*capital[1].rstrip("+").split("+"), "shift"})

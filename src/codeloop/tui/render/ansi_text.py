@@ -7,6 +7,7 @@ from msgspec.structs import replace
 from rich.segment import Segment
 from rich.style import Style
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.tui.render.cells import expand_tabs
 from codeloop.tui.themes.palette_256 import name_colour
@@ -14,14 +15,14 @@ from codeloop.tui.themes.styles import Styles
 
 # A control sequence; the group holds the codes of one that sets colours and attributes. The other alternatives are CSI
 # sequences, strings such as window titles, and escapes of two or three characters.
-_SEQUENCE = re.compile(
+_SEQUENCE = (
     r"\x1b\[([0-9;:]*)m"
     r"|(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]"
     r"|(?:\x1b[\]PX^_]|[\x90\x98\x9d-\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c|$)"
     r"|\x1b[ -/]*[0-~]|\x1b\Z"
 )
 # How `man` prints bold and underlined letters: each is overwritten by itself or an underscore.
-_OVERSTRIKE = re.compile(r"[^\x08\n]\x08")
+_OVERSTRIKE = r"[^\x08\n]\x08"
 _COLOUR_NAMES = ("text_muted", "error", "success", "warning", "primary", "secondary", "info", "text")
 """The theme's colours, readable on its background, for ANSI black, red, green, yellow, blue, magenta, cyan, white."""
 _ATTRIBUTE_BY_CODE = {1: "bold", 2: "dim", 3: "italic", 4: "underline", 7: "reverse", 9: "strike"}
@@ -58,7 +59,7 @@ class AnsiText:
         segments: list[Segment] = []
         text_start = 0
         line = _apply_overwrites(text)
-        for match in _SEQUENCE.finditer(line):
+        for match in compile_once(_SEQUENCE).finditer(line):
             self._append_text(segments, line[text_start : match.start()])
             text_start = match.end()
             if match[1] is not None:
@@ -96,7 +97,7 @@ def _apply_overwrites(line: str) -> str:
     """Return a line as a terminal would show it after its carriage returns (progress bars) and backspaces (manuals)."""
     line = line.rstrip("\r").rpartition("\r")[2]
     while "\x08" in line:
-        shorter = _OVERSTRIKE.sub("", line)
+        shorter = compile_once(_OVERSTRIKE).sub("", line)
         if shorter == line:
             return line.replace("\x08", "")
         line = shorter

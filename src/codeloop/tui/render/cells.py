@@ -3,13 +3,13 @@
 A line is a text of any width, in segments of one style each; a row is a part of it that fits the screen.
 """
 
-import re
 from collections.abc import Iterable, Sequence
 
 from rich.cells import cell_len, chop_cells
 from rich.segment import Segment
 from rich.style import Style
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.graphemes import split_graphemes
 
@@ -20,7 +20,7 @@ TAB_WIDTH = 4
 # In Chinese and Japanese, a row must not end with one of these.
 _OPENING_BRACKETS = "\uff08\u300c\u300e\u3010\u3008\u300a"
 # A word, with the blanks before it.
-_WORD_WITH_BLANKS = re.compile(r"\s*\S+")
+_WORD_WITH_BLANKS = r"\s*\S+"
 
 
 def measure_row(row: Iterable[Segment]) -> int:
@@ -222,7 +222,7 @@ def wrap_text(text: str, width: int) -> list[str]:
     lines: list[str] = []
     for paragraph in text.split("\n"):
         line = ""
-        for number, word in enumerate(_WORD_WITH_BLANKS.findall(paragraph)):
+        for number, word in enumerate(compile_once(_WORD_WITH_BLANKS).findall(paragraph)):
             if line and cell_len(line) + cell_len(word) > width:
                 lines.append(line)
                 line = ""

@@ -16,10 +16,10 @@ from codeloop.tui.render.canvas import DiffView
 
 # Removing a value also removes the comma that separates it from the next one, but not the comments between them: of
 # `"vim": true /* at last */, "bell": false`, `/* at last */ "bell": false` is left.
-_COMMA_AFTER_VALUE = re.compile(r"((?:\s+|//[^\r\n]*|/\*.*?\*/)*),[ \t]*\n?[ \t]*", re.DOTALL)
+_COMMA_AFTER_VALUE = r"(?s)((?:\s+|//[^\r\n]*|/\*.*?\*/)*),[ \t]*\n?[ \t]*"
 """The comma after a value, perhaps after blanks and comments, which the group holds."""
 # The last value of an object is removed with the comma before it.
-_COMMA_BEFORE_END = re.compile(r",\s*\Z")
+_COMMA_BEFORE_END = r",\s*\Z"
 
 COMMAND_ALIASES = {
     "help_show": "help",
@@ -122,11 +122,11 @@ def unset_setting(file: Path, key: str) -> None:
     if (span := document.spans.get((key,))) is None:
         return
     before, after = document.text[: span.key], document.text[span.end :]
-    if (comma := _COMMA_AFTER_VALUE.match(after)) is not None:
+    if (comma := re.match(_COMMA_AFTER_VALUE, after)) is not None:
         comments = comma[1] if comma[1].strip() else ""
         _write(file, before + comments + after[comma.end() :])
     else:
-        _write(file, _COMMA_BEFORE_END.sub("", before) + after)
+        _write(file, re.sub(_COMMA_BEFORE_END, "", before) + after)
 
 
 def _parse_file(file: Path) -> Document:

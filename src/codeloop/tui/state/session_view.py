@@ -29,7 +29,7 @@ from codeloop.tui.state.message_items import INTERMEDIATE_FINISHES, DisplayState
 from codeloop.tui.state.message_log import MessageLog
 from codeloop.tui.state.subagent_states import SubagentStates
 
-_FILE_LINE = re.compile(r"^Index: (.+)$", re.MULTILINE)
+_FILE_LINE = r"(?m)^Index: (.+)$"
 """Matches the line of a diff that names a file: `Index: src/main.py`."""
 Request = PermissionRequest | QuestionRequest
 """A question to the user, of a tool or of the model."""
@@ -220,4 +220,4 @@ def _ends_turn(answer: AssistantMessage) -> bool:
 def _list_undone_files(session: Session) -> list[str]:
     """Return the files that were restored when a part of a session was undone."""
     diff = session.revert.diff if session.revert is not None else None
-    return [one_line(name, 200) for name in _FILE_LINE.findall(diff or "")]
+    return [one_line(name, 200) for name in re.findall(_FILE_LINE, diff or "")]

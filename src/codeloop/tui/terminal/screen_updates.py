@@ -11,7 +11,7 @@ from textual.strip import Strip
 from codeloop.tui.render.graphemes import split_graphemes
 from codeloop.tui.terminal.textual_private import ChopsUpdate, LayoutUpdate
 
-_UNCERTAIN_WIDTH = re.compile("[\u200d\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]")
+_UNCERTAIN_WIDTH = "[\u200d\ufe0f\u20e3\U0001f1e6-\U0001f1ff\U0001f3fb-\U0001f3ff]"
 """Matches characters that join others, make them emoji, or are part of a flag."""
 
 
@@ -78,14 +78,14 @@ def render_strip(strip: Strip, column: int, console: Console) -> str:
     """
     # Nearly every strip has no such character, and is written as it is.
     output = strip.render(console)
-    if output.isascii() or not _UNCERTAIN_WIDTH.search(output):
+    if output.isascii() or not re.search(_UNCERTAIN_WIDTH, output):
         return output
     segments: list[Segment] = []
     for text, style, control in strip:
         parts: list[str] = []
         for start, end, cells in split_graphemes(text):
             character = text[start:end]
-            if _UNCERTAIN_WIDTH.search(character):
+            if re.search(_UNCERTAIN_WIDTH, character):
                 character = f"{' ' * cells}\x1b[{column + 1}G{character}\x1b[{column + cells + 1}G"
             parts.append(character)
             column += cells

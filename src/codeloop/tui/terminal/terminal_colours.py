@@ -22,7 +22,7 @@ _TRUE_COLOUR_VALUES = frozenset({"truecolor", "24bit"})
 _TRUE_COLOUR_TERMS = ("alacritty", "contour", "foot", "ghostty", "iterm", "kitty", "mlterm", "rio", "wezterm")
 """Prefixes of `TERM` of terminals that show all RGB colours."""
 # A channel has one to four hexadecimal digits, by the terminal.
-_RGB_ANSWER = re.compile(r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})")
+_RGB_ANSWER = r"rgba?:([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})/([0-9a-fA-F]{1,4})"
 
 
 def count_colours(term: str) -> int:
@@ -68,7 +68,7 @@ def guess_dark_background(environment: Mapping[str, str]) -> bool:
 
 def parse_dark_background(answer: str) -> bool | None:
     """Return whether the background colour in a terminal's answer is dark; None: the answer has no colour."""
-    match = _RGB_ANSWER.match(answer)
+    match = re.match(_RGB_ANSWER, answer)
     if match is None:
         return None
     red, green, blue = (int(part, 16) / (16 ** len(part) - 1) for part in match.groups())

@@ -21,8 +21,8 @@ TERMINAL_THEME = "system"
 """The theme of the terminal's own sixteen colours."""
 COLOURLESS_THEME = "monochrome"
 _BUILT_IN_FOLDER = Path(__file__).with_name("data")
-_HEX = re.compile(r"#[0-9a-fA-F]{6}")
-_SHORT_HEX = re.compile(r"#[0-9a-fA-F]{3}")
+_HEX = r"#[0-9a-fA-F]{6}"
+_SHORT_HEX = r"#[0-9a-fA-F]{3}"
 _REQUIRED_KEYS = frozenset({"primary", "secondary", "accent", "text", "textMuted", "background"})
 _FALLBACK_KEYS = {
     "error": "accent",
@@ -139,9 +139,9 @@ class _ColourResolver:
                 raise ThemeError(f"The theme {self._file} has no `{key}.{self._mode}`.")
             case "none" | "transparent":
                 return ""
-            case str() if _HEX.fullmatch(value):
+            case str() if re.fullmatch(_HEX, value):
                 return value.lower()
-            case str() if _SHORT_HEX.fullmatch(value):
+            case str() if re.fullmatch(_SHORT_HEX, value):
                 return "#" + "".join(2 * digit for digit in value[1:].lower())
             case str():
                 return self._resolve_name(value, key, visited_names)

@@ -1,6 +1,5 @@
 """The row of tab names; hidden while there is one tab."""
 
-import re
 from collections.abc import Sequence
 
 from rich.segment import Segment
@@ -8,6 +7,7 @@ from textual import events
 from textual.message import Message
 from textual.strip import Strip
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.kit.text.terminal_text import escape_answer_controls, one_line
 from codeloop.schema.errors import MessageAbortedError
 from codeloop.tui.render.canvas import Row
@@ -20,7 +20,7 @@ MIN_NAME_WIDTH, MAX_NAME_WIDTH = 12, 60
 """Cells of a tab's name."""
 _COLOURS_BY_MARK = {"? ": "warning", "! ": "error"}
 # Such as at the end of `Fix the tests (fork #2)`.
-_FORK_NUMBER = re.compile(r" \(fork #[0-9]{1,6}\)\Z")
+_FORK_NUMBER = r" \(fork #[0-9]{1,6}\)\Z"
 _NAME_MARGIN = 6
 """Cells of a tab besides its name: blanks, number, mark."""
 
@@ -81,7 +81,7 @@ class TabBar(CachedWidget):
 def cut_title(title: str, width: int) -> str:
     """Cut a title to `width` characters; a fork keeps its number, which tells it from the original."""
     # A narrow tab has no room for both.
-    end = _FORK_NUMBER.search(title) if width >= 2 * MIN_NAME_WIDTH else None
+    end = compile_once(_FORK_NUMBER).search(title) if width >= 2 * MIN_NAME_WIDTH else None
     if end is None:
         return one_line(title, width, escape_answer_controls)
     return one_line(title[: end.start()], width - len(end[0]), escape_answer_controls) + end[0]

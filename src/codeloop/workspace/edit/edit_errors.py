@@ -49,10 +49,8 @@ _MAX_PROBE_CHARS = 2000
 _MAX_NEAREST_LINES = 12
 _MAX_NEAREST_CHARS = 300
 # The start of a comment in the usual languages: `#`, `//`, `/*`, ` * text`, `-- `, `<!--`; not `#include` and the like.
-_COMMENT_START = re.compile(
-    r"(?:#(?!\s*(?:include|define|if|ifdef|ifndef|endif|else)\b)|//|/\*|\*(?:[\s/]|$)|--\s|<!--)"
-)
-_TRIPLE_QUOTES = re.compile(r"\"\"\"|'''")
+_COMMENT_START = r"(?:#(?!\s*(?:include|define|if|ifdef|ifndef|endif|else)\b)|//|/\*|\*(?:[\s/]|$)|--\s|<!--)"
+_TRIPLE_QUOTES = r"\"\"\"|'''"
 
 
 class TextNames(NamedTuple):
@@ -127,13 +125,13 @@ def _find_prose_lines(lines: Sequence[str]) -> list[bool]:
     for line in lines:
         text = line.strip()
         starts_inside = bool(closing_quotes)
-        for quotes in _TRIPLE_QUOTES.findall(text):
+        for quotes in re.findall(_TRIPLE_QUOTES, text):
             if not closing_quotes:
                 closing_quotes = quotes
             elif closing_quotes == quotes:
                 closing_quotes = ""
         is_text = text.lstrip("rRuU")[:3] in {'"""', "'''"}
-        prose.append(starts_inside or is_text or _COMMENT_START.match(text) is not None)
+        prose.append(starts_inside or is_text or re.match(_COMMENT_START, text) is not None)
     return prose
 
 

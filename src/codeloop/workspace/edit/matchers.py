@@ -35,13 +35,13 @@ _PLAIN_CHARACTERS = str.maketrans(
     "''''\"\"\"\"------      ",
 )
 # `\n` in place of a line end, `\"` in place of a quote.
-_ESCAPE = re.compile(r"\\(n|t|r|\"|'|`|\$|\\)")
+_ESCAPE = r"\\(n|t|r|\"|'|`|\$|\\)"
 _ESCAPED_CHARACTERS = {"n": "\n", "t": "\t", "r": "\r"}
 # The number before a line, as `read` and `grep` show it: `12: `, `12| `, `12\t`, `12- `.
-_LINE_NUMBER = re.compile(r"[ \t]*(\d{1,9})(?:: ?|\| ?|\t|-(?: |$))")
+_LINE_NUMBER = r"[ \t]*(\d{1,9})(?:: ?|\| ?|\t|-(?: |$))"
 # Blanks that are not between two words.
-_LOOSE_SPACE = re.compile(r"(?<!\w)\s+|\s+(?!\w)")
-_TOKEN = re.compile(r"\w+|[^\w\s]")
+_LOOSE_SPACE = r"(?<!\w)\s+|\s+(?!\w)"
+_WORD_OR_SIGN = r"\w+|[^\w\s]"
 
 
 class TooManyCandidates(CodeloopError):
@@ -106,7 +106,7 @@ def match_loose_whitespace(content: str, old: str) -> Iterator[Span]:
         if [_remove_loose_spaces(line) for line in content[begin:end].removesuffix("\n").split("\n")] == wanted:
             is_found = True
             yield begin, end
-    tokens = _TOKEN.findall(plain)
+    tokens = re.findall(_WORD_OR_SIGN, plain)
     if is_found or "\n" in old.strip() or len(tokens) < 2:
         return
     for start, end in _find_inside_lines(folded, tokens, budget):
@@ -253,7 +253,7 @@ def fold_typography(text: str) -> str:
 
 
 def _unescape_backslashes(text: str) -> str:
-    return _ESCAPE.sub(lambda match: _ESCAPED_CHARACTERS.get(match[1], match[1]), text)
+    return re.sub(_ESCAPE, lambda match: _ESCAPED_CHARACTERS.get(match[1], match[1]), text)
 
 
 def _unescape_entities(text: str) -> str:
@@ -269,11 +269,11 @@ def strip_line_numbers(text: str) -> str:
     block has one.
     """
     lines = text.split("\n")
-    numbers = [int(found[1]) for line in lines if (found := _LINE_NUMBER.match(line))]
-    is_numbered = all(_LINE_NUMBER.match(line) for line in lines if line.strip())
+    numbers = [int(found[1]) for line in lines if (found := re.match(_LINE_NUMBER, line))]
+    is_numbered = all(re.match(_LINE_NUMBER, line) for line in lines if line.strip())
     if not is_numbered and any(number >= next_number for number, next_number in pairwise(numbers)):
         return text
-    return "\n".join(_LINE_NUMBER.sub("", line, count=1) for line in lines)
+    return "\n".join(re.sub(_LINE_NUMBER, "", line, count=1) for line in lines)
 
 
 # Functions that take back what may happen to a text between a file and a model's call.
@@ -343,7 +343,7 @@ def _remove_spaces(line: str) -> str:
 
 
 def _remove_loose_spaces(line: str) -> str:
-    return _LOOSE_SPACE.sub("", " ".join(fold_typography(line).split()))
+    return re.sub(_LOOSE_SPACE, "", " ".join(fold_typography(line).split()))
 
 
 def _join_tokens(tokens: Sequence[str]) -> str:

@@ -8,7 +8,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.edit.patch_apply import Hunk
 
 # `@@ -12,3 +12,4 @@ def function():`
-_HUNK_HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)")
+_HUNK_HEADER = r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@ ?(.*)"
 # The start of the line `\ No newline at end of file`. The words differ by language.
 _NO_NEWLINE_MARK = "\\ "
 # The most `@@` lines of one hunk.
@@ -160,7 +160,7 @@ class _EnvelopeReader:
         while self._index < len(self._lines) and self._lines[self._index].startswith("@@"):
             head = self._lines[self._index]
             self._index += 1
-            match = _HUNK_HEADER.match(head)
+            match = re.match(_HUNK_HEADER, head)
             if match:
                 line_number = int(match[1])
                 continue
@@ -264,7 +264,7 @@ class _UnifiedReader:
 
     def _read_hunk(self) -> Hunk:
         head = self._lines[self._index]
-        match = _HUNK_HEADER.match(head)
+        match = re.match(_HUNK_HEADER, head)
         patch_line = self._index + 1
         self._index += 1
         old, new = list[str](), list[str]()

@@ -15,8 +15,8 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_NON_ASCII = re.compile(rb"[\x80-\xff]+")
-_SURROGATE = re.compile("[\ud800-\udfff]")
+_NON_ASCII = rb"[\x80-\xff]+"
+_SURROGATE = "[\ud800-\udfff]"
 _SAMPLE_BYTES = 65536
 # Fewer bytes are too little to tell UTF-16 from binary data.
 _MIN_UTF16_BYTES = 16
@@ -105,7 +105,7 @@ def encode_text(content: str, encoding: Encoding) -> bytes:
 
 def check_surrogates(text: str) -> None:
     """Raise NotText when a text that a model wrote holds half a surrogate pair, which no file can."""
-    match = _SURROGATE.search(text)
+    match = re.search(_SURROGATE, text)
     if match:
         raise NotText(
             f"the new text contains U+{ord(match.group()):04X}, half of a character; write the whole character"
@@ -164,7 +164,7 @@ def _detect_legacy(data: bytes) -> Encoding:
 
     Whichever it is, `encode_text` restores every byte.
     """
-    has_sample = len(data) > _SAMPLE_BYTES and _NON_ASCII.search(data[:_SAMPLE_BYTES])
+    has_sample = len(data) > _SAMPLE_BYTES and re.search(_NON_ASCII, data[:_SAMPLE_BYTES])
     sample = data[:_SAMPLE_BYTES] if has_sample else data
     text = sample.decode("utf-8", "surrogateescape")
     stray = sum(1 for char in text if "\udc80" <= char <= "\udcff")
@@ -172,7 +172,7 @@ def _detect_legacy(data: bytes) -> Encoding:
     if valid >= stray or valid > _CONVINCING_UTF8_CHARACTERS:
         return Encoding("utf-8", keeps_stray_bytes=True)
     # GBK writes its characters in pairs of such bytes; in Latin text they mostly stand alone.
-    runs = [len(run) for run in _NON_ASCII.findall(sample)]
+    runs = [len(run) for run in re.findall(_NON_ASCII, sample)]
     paired = sum(size for size in runs if size % 2 == 0)
     if paired > _GBK_PAIRED_SHARE * sum(runs) and _survives_round_trip(data, "gb18030"):
         return Encoding("gb18030")

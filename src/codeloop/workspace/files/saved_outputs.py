@@ -14,9 +14,9 @@ from codeloop.schema.limits import SCRATCH_AGE, SCRATCH_SIZE
 # A younger file may belong to a command that still runs.
 _MIN_AGE_SECONDS = 3600.0
 # `tool_12ab34cd`, but not after a slash, since that is a path already.
-_OUTPUT_NAME = re.compile(r"(?<![\w./-])tool_[0-9a-f]{8}(?:\.\w{1,8})?(?![\w-])")
+_OUTPUT_NAME = r"(?<![\w./-])tool_[0-9a-f]{8}(?:\.\w{1,8})?(?![\w-])"
 # A path that a shell reads as it is, with or without quotes.
-_UNQUOTED_PATH = re.compile(r"[\w/.%+@:,-]+", re.ASCII)
+_UNQUOTED_PATH = r"(?a)[\w/.%+@:,-]+"
 
 
 def shorten_output(path: Path) -> str:
@@ -24,7 +24,7 @@ def shorten_output(path: Path) -> str:
 
     The whole path if a shell would not read it as it is, since `expand_outputs` leaves such a name alone.
     """
-    return path.name if _UNQUOTED_PATH.fullmatch(str(path)) else str(path)
+    return path.name if re.fullmatch(_UNQUOTED_PATH, str(path)) else str(path)
 
 
 def expand_outputs(line: str, folder: Path, directory: Path) -> str:
@@ -36,10 +36,10 @@ def expand_outputs(line: str, folder: Path, directory: Path) -> str:
     def expand(match: re.Match[str]) -> str:
         path = folder / match[0]
         has_namesake = os.path.lexists(directory / match[0])
-        can_expand = not has_namesake and _UNQUOTED_PATH.fullmatch(str(path)) and path.is_file()
+        can_expand = not has_namesake and re.fullmatch(_UNQUOTED_PATH, str(path)) and path.is_file()
         return str(path) if can_expand else match[0]
 
-    return _OUTPUT_NAME.sub(expand, line) if "tool_" in line else line
+    return re.sub(_OUTPUT_NAME, expand, line) if "tool_" in line else line
 
 
 def create_output_file(folder: Path) -> tuple[Path, int]:

@@ -20,9 +20,9 @@ from codeloop.workspace.files.safe_open import FileRefused, open_folder
 # The folder of records within a project's data folder.
 RECORDS_FOLDER = "writes"
 # The name of a record: its writer's process id and start time, and a random part.
-RECORD_NAME = re.compile(r"(\d{1,10})-(\w+)-[0-9a-f]{16}")
+RECORD_NAME = r"(\d{1,10})-(\w+)-[0-9a-f]{16}"
 # The names that `make_temporary_name` makes.
-TEMPORARY_NAME = re.compile(r"\.codeloop-[0-9a-f]{16}")
+TEMPORARY_NAME = r"\.codeloop-[0-9a-f]{16}"
 
 
 def make_temporary_name() -> str:
@@ -86,14 +86,14 @@ def remove_leftovers(folder: Path) -> list[Path]:
 
 def _list_records(folder: Path) -> list[Path]:
     try:
-        return [file for file in folder.iterdir() if RECORD_NAME.fullmatch(file.name)]
+        return [file for file in folder.iterdir() if re.fullmatch(RECORD_NAME, file.name)]
     except OSError:
         return []
 
 
 def _is_writer_dead(record: Path, scope: str, age: float) -> bool:
     """Return whether a record's writer has ended, by its process id, or else by the record's `age` in seconds."""
-    match = RECORD_NAME.fullmatch(record.name)
+    match = re.fullmatch(RECORD_NAME, record.name)
     if match is not None and is_own_scope(scope):
         # Another process may have the same id by now, but not the same start time.
         return read_start_time(int(match[1])) != match[2]
@@ -102,7 +102,7 @@ def _is_writer_dead(record: Path, scope: str, age: float) -> bool:
 
 def _remove_temporary_file(path: Path) -> bool:
     """Remove a temporary file or link, following no link on the way; return whether there was one. Raises OSError."""
-    if not path.is_absolute() or not TEMPORARY_NAME.fullmatch(path.name):
+    if not path.is_absolute() or not re.fullmatch(TEMPORARY_NAME, path.name):
         return False
     try:
         with open_folder(path.parent) as folder:

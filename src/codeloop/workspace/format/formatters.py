@@ -27,7 +27,7 @@ from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.workspace import Workspace
 
 _EMPTY_CONFIG = FormatterConfig()
-_EDITION = re.compile(rb'^\s*edition\s*=\s*"(\d{4})"', re.MULTILINE)
+_EDITION = rb'(?m)^\s*edition\s*=\s*"(\d{4})"'
 # The edition that Rust takes when `Cargo.toml` names none.
 _DEFAULT_EDITION = "2015"
 # The bytes of a project file that are searched for a marker text.
@@ -181,7 +181,7 @@ class Formatters:
     def _find_edition(self, start: Path) -> str:
         """Return the Rust edition named by the nearest `Cargo.toml` that has one (a workspace has it at its top)."""
         for folder in self._list_folders_above(start):
-            if match := _EDITION.search(_read_head(folder / "Cargo.toml")):
+            if match := re.search(_EDITION, _read_head(folder / "Cargo.toml")):
                 return match[1].decode()
         return _DEFAULT_EDITION
 

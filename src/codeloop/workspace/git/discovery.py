@@ -28,7 +28,7 @@ versionsort worktree
 """
 _HARMLESS_SECTIONS = frozenset(_HARMLESS_SECTION_NAMES.split())
 # Settings with which git runs no program in read-only commands. Any other setting may run one.
-_HARMLESS_SETTINGS = re.compile(
+_HARMLESS_SETTINGS = (
     r"core\.(abbrev|autocrlf|bare|bigfilethreshold|checkstat|commentchar|commitgraph|compression|editor|eol|excludesfile"
     r"|filemode|ignorecase|logallrefupdates|longpaths|multipackindex|pager|precomposeunicode|preloadindex|protecthfs"
     r"|protectntfs|quotepath|repositoryformatversion|safecrlf|sharedrepository|sparsecheckout|sparsecheckoutcone|symlinks"
@@ -149,7 +149,7 @@ def _read_program_setting(file: Path, *_stamp: int) -> tuple[str, str]:
         name, value = setting.name, setting.value
         if not name or len(text) >= _CONFIG_BYTES:
             return f"what can't be understood in line {setting.line + 1}", ""
-        is_harmless = name.partition(".")[0] in _HARMLESS_SECTIONS or _HARMLESS_SETTINGS.fullmatch(name) is not None
+        is_harmless = name.partition(".")[0] in _HARMLESS_SECTIONS or re.fullmatch(_HARMLESS_SETTINGS, name) is not None
         if name == "core.hookspath" and re.fullmatch(r"[\w./~-]+", value):
             hooks = value
         elif name == "core.fsmonitor" and value.lower() == "false":

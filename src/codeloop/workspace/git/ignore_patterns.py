@@ -13,11 +13,11 @@ from codeloop.kit.glob import make_regex
 from codeloop.kit.small_files import read_start_or_empty
 
 # To git, `**` next to other characters is `*`.
-_PLAIN_STARS = re.compile(r"(?<![^/])\*\*+(?=[^/*])")
+_PLAIN_STARS = r"(?<![^/])\*\*+(?=[^/*])"
 _CONFIG_BYTES = 64 * 1024
-_WILDCARD = re.compile(r"[*?\[\\]")
+_WILDCARD = r"[*?\[\\]"
 # `*.log`
-_NAME_ENDING = re.compile(r"\*[^*?\[\\/]+")
+_NAME_ENDING = r"\*[^*?\[\\/]+"
 # The most characters of patterns with wildcards in one file, without those like `*.end`. Further ones exclude nothing,
 # since each costs time for every file of a project.
 _MAX_WILDCARD_CHARS = 8 * 1024
@@ -166,9 +166,9 @@ def _parse_line(line: str, max_length: int) -> Pattern | None:
     line = line[:-1] if matches_folders_only else line
     is_anchored = "/" in line  # a slash anywhere but at the end
     text = line.removeprefix("/")
-    if text and not _WILDCARD.search(text):
+    if text and not re.search(_WILDCARD, text):
         return Pattern(is_anchored, plain=text, is_negated=is_negated, matches_folders_only=matches_folders_only)
-    if not is_anchored and _NAME_ENDING.fullmatch(text):
+    if not is_anchored and re.fullmatch(_NAME_ENDING, text):
         return Pattern(is_anchored, ending=text[1:], is_negated=is_negated, matches_folders_only=matches_folders_only)
     if len(line) > max_length:
         return None
@@ -185,10 +185,10 @@ def _translate(glob: str) -> str:
     if not glob or (len(glob) - len(glob.rstrip("\\"))) % 2:
         raise ValueError(glob)
     if "/" not in glob:
-        return make_regex(_PLAIN_STARS.sub("*", glob))
+        return make_regex(re.sub(_PLAIN_STARS, "*", glob))
     # git compares the text before the first wildcard separately, and takes the rest as a pattern of its own.
-    match = _WILDCARD.search(glob)
+    match = re.search(_WILDCARD, glob)
     first_wildcard = match.start() if match else len(glob)
     is_deep = glob.startswith("**", first_wildcard)
     head = glob[:first_wildcard] if is_deep else glob[: glob.rfind("/", 0, first_wildcard) + 1]
-    return re.escape(head) + make_regex(_PLAIN_STARS.sub("*", glob[len(head) :]))
+    return re.escape(head) + make_regex(re.sub(_PLAIN_STARS, "*", glob[len(head) :]))

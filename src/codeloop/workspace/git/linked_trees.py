@@ -21,7 +21,7 @@ _POINTER_BYTES = 4096
 _BRANCH_PREFIX = "ref: refs/heads/"
 # Files that name the branch of a rebase that is under way; HEAD names none then.
 _REBASED_BRANCH_FILES = ("rebase-merge/head-name", "rebase-apply/head-name")
-_UNUSUAL = re.compile(r"[^\w.-]+|^[.-]+|\.lock$", re.ASCII)
+_UNUSUAL = r"(?a)[^\w.-]+|^[.-]+|\.lock$"
 _MAX_NAME_CHARS = 60
 # The folder with the references, and HEAD, of a repository that keeps them in git's newer format.
 _REFTABLE = "reftable"
@@ -143,7 +143,7 @@ def _read_linked_trees(common: Path) -> Iterator[LinkedTree]:
 def _make_git_folder(common: Path, name: str) -> Path:
     """Make the folder of a work tree in a git directory, under a name that is free. Raises OSError."""
     (common / "worktrees").mkdir(exist_ok=True)
-    plain = _UNUSUAL.sub("-", name)[:_MAX_NAME_CHARS] or "tree"
+    plain = re.sub(_UNUSUAL, "-", name)[:_MAX_NAME_CHARS] or "tree"
     number = 0
     while True:
         folder = common / "worktrees" / f"{plain}{number or ''}"

@@ -19,7 +19,7 @@ _OBJECT_KINDS = {1: b"commit", 2: b"tree", 3: b"blob", 4: b"tag"}
 _DELTA_BY_OFFSET, _DELTA_BY_ID = 6, 7
 # The longest chain of deltas that git makes by default.
 _MAX_DELTAS = 50
-_MODE = re.compile(rb"[0-7]+")
+_MODE = rb"[0-7]+"
 _PACKED_REFS_BYTES = 256 * 1024
 _REF_BYTES = 4096
 _REF_PREFIX = "ref: "
@@ -80,7 +80,7 @@ class GitObjects:
         while start < len(content):
             end = content.find(b"\0", start)
             mode, _, name = content[start:end].partition(b" ")
-            if end < 0 or not _MODE.fullmatch(mode):
+            if end < 0 or not re.fullmatch(_MODE, mode):
                 return None
             entries[os.fsdecode(name)] = GitTreeEntry(int(mode, 8), content[end + 1 : end + 21])
             start = end + 21

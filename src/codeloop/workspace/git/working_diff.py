@@ -43,7 +43,7 @@ _ESCAPES = {7: "\\a", 8: "\\b", 9: "\\t", 10: "\\n", 11: "\\v", 12: "\\f", 13: "
 ChangeStatus = Literal["added", "deleted", "modified"]
 _STATUS_BY_LETTER: dict[str, ChangeStatus] = {"A": "added", "D": "deleted"}
 _PATCH_HEADER = b"diff --git "
-_ESCAPE_SEQUENCE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_ESCAPE_SEQUENCE = rb"(?s)\\([0-7]{3}|.)"
 _ESCAPED_BYTES = {b"a": b"\a", b"b": b"\b", b"t": b"\t", b"n": b"\n", b"v": b"\v", b"f": b"\f", b"r": b"\r"}
 
 
@@ -207,7 +207,7 @@ def _read_name(header: bytes) -> bytes:
     # The text is cut at its middle, since a name may hold ` b/` itself.
     if not header.startswith(b'"'):
         return header[2 : (len(header) - 5) // 2 + 2]
-    return _ESCAPE_SEQUENCE.sub(_unescape, header[1 : (len(header) - 1) // 2 - 1])[2:]
+    return re.sub(_ESCAPE_SEQUENCE, _unescape, header[1 : (len(header) - 1) // 2 - 1])[2:]
 
 
 def _unescape(match: re.Match[bytes]) -> bytes:

@@ -31,7 +31,7 @@ from codeloop.workspace.git.working_diff import list_changes
 
 _FILES_SHOWN = 3
 _ATTRIBUTES_BYTES = 64 * 1024
-_FILTER_ATTRIBUTE = re.compile(r"^[^#\s].*?\sfilter=(\S+)", re.MULTILINE)
+_FILTER_ATTRIBUTE = r"(?m)^[^#\s].*?\sfilter=(\S+)"
 # Below the threshold, starting processes would cost more than writing in parallel saves.
 _PARALLEL_CHECKOUT = ("-c", f"checkout.workers={os.cpu_count() or 1}", "-c", "checkout.thresholdForParallelism=1000")
 
@@ -147,7 +147,7 @@ class Worktrees(Struct, frozen=True):
     def list_missing_filters(self, folder: Path) -> list[str]:
         """Return the filters that a work tree's top `.gitattributes` names, and that don't run. Raises GitFailed."""
         attributes = read_start_or_empty(folder / ".gitattributes", _ATTRIBUTES_BYTES).decode("utf-8", "replace")
-        names = dict.fromkeys(_FILTER_ATTRIBUTE.findall(attributes))
+        names = dict.fromkeys(re.findall(_FILTER_ATTRIBUTE, attributes))
         known = list_filter_names(self.git.open_folder(), self.environment) if self.is_trusted else ()
         return [name for name in names if name not in known]
 

@@ -12,7 +12,7 @@ _END_CHARS = 2_000
 # The characters of a line that an error message repeats.
 _LINE_CHARS = 400
 # `ValueError: ...`, `fatal: ...`
-_ERROR_LINE = re.compile(r"^[\w.]*(Error|Exception)\b|\b(error|fatal|panic)\b.*:", re.IGNORECASE)
+_ERROR_LINE = r"(?i)^[\w.]*(Error|Exception)\b|\b(error|fatal|panic)\b.*:"
 
 
 class ProgramLog:
@@ -27,7 +27,7 @@ class ProgramLog:
     def last_line(self) -> str:
         """The last line since the last start, preferably one of an error; "" for none."""
         lines = [line.strip() for line in self.recent_text.splitlines()]
-        errors = [line for line in lines if _ERROR_LINE.search(line)]
+        errors = [line for line in lines if re.search(_ERROR_LINE, line)]
         return (errors or lines or [""])[-1][-_LINE_CHARS:]
 
     @property

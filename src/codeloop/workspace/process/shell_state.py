@@ -10,10 +10,11 @@ from shlex import split
 
 from msgspec import Struct
 
-_BASH_VARIABLES = re.compile(
-    r"BASH_ENV|ENV|SHELLOPTS|BASHOPTS|BASH_FUNC_.*|BASH_COMPAT|BASH_XTRACEFD|CDPATH|EXECIGNORE|FIGNORE|GLOBIGNORE|IFS"
-    r"|POSIXLY_CORRECT|PROMPT_COMMAND|PS4",
-    re.DOTALL,
+from codeloop.kit.text.patterns import compile_once
+
+_BASH_VARIABLES = (
+    r"(?s)BASH_ENV|ENV|SHELLOPTS|BASHOPTS|BASH_FUNC_.*|BASH_COMPAT|BASH_XTRACEFD|CDPATH|EXECIGNORE|FIGNORE|GLOBIGNORE|IFS"
+    r"|POSIXLY_CORRECT|PROMPT_COMMAND|PS4"
 )
 """Variables that change how bash parses a line, or that run something before it."""
 # Variables that each shell sets itself: their values are not changes by a command.
@@ -21,12 +22,11 @@ _SHELL_VARIABLES = frozenset({"PS1", "PS2", "PWD", "OLDPWD", "SHLVL", "_", "UID"
 # Those of them that no command changes for the next one.
 _UNSHARED_VARIABLES = frozenset({"PWD", "SHLVL", "_"})
 # `declare -x NAME="value"`, or `declare -x NAME=$'value\n'` if it has characters that are not printable.
-_EXPORT_LINE = re.compile(
-    r"""declare -[a-zA-Z]*x[a-zA-Z]* ([A-Za-z_][A-Za-z0-9_]*)(?:="((?:[^"\\$`]|\\.)*)"|=\$'((?:[^'\\]|\\.)*)')?\n""",
-    re.DOTALL,
+_EXPORT_LINE = (
+    r"""(?s)declare -[a-zA-Z]*x[a-zA-Z]* ([A-Za-z_][A-Za-z0-9_]*)(?:="((?:[^"\\$`]|\\.)*)"|=\$'((?:[^'\\]|\\.)*)')?\n"""
 )
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
-_ESCAPED_BYTE = re.compile(rb"\\([0-7]{3}|.)", re.DOTALL)
+_ESCAPE = r"(?s)\\(.)"
+_ESCAPED_BYTE = rb"(?s)\\([0-7]{3}|.)"
 _BYTES_BY_LETTER = {
     b"n": b"\n",
     b"t": b"\t",
@@ -54,7 +54,7 @@ class ShellState(Struct, frozen=True):
 
 def drop_bash_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without the variables that change how bash parses a line."""
-    return {name: value for name, value in environment.items() if not _BASH_VARIABLES.fullmatch(name)}
+    return {name: value for name, value in environment.items() if not re.fullmatch(_BASH_VARIABLES, name)}
 
 
 def find_changed_variables(variables: Mapping[str, str] | None, environment: Mapping[str, str]) -> dict[str, str]:
@@ -87,17 +87,17 @@ def parse_exports(printed: str) -> dict[str, str]:
             variables |= {name: value for name, _, value in assignments}
     start = 0
     while start < len(printed):
-        line = _EXPORT_LINE.match(printed, start)
+        line = compile_once(_EXPORT_LINE).match(printed, start)
         if line is None:
             # On to the next line that may be understood, or to the end.
             start = printed.find("\ndeclare -", start) + 1 or len(printed)
             continue
         name, quoted, escaped = line.groups()
         if escaped is not None:
-            value = _ESCAPED_BYTE.sub(lambda match: _decode_escape(match[1]), os.fsencode(escaped))
+            value = re.sub(_ESCAPED_BYTE, lambda match: _decode_escape(match[1]), os.fsencode(escaped))
             variables[name] = os.fsdecode(value)
         elif quoted is not None:
-            variables[name] = _ESCAPE.sub(lambda match: match[1], quoted)
+            variables[name] = re.sub(_ESCAPE, lambda match: match[1], quoted)
         start = line.end()
     return {name: value for name, value in drop_bash_variables(variables).items() if name not in _UNSHARED_VARIABLES}
 

@@ -20,7 +20,7 @@ from codeloop.workspace.sandbox.launcher.descendants import KILL
 ANSWER_BYTES = 256
 # The answers of a supervisor: `started PID`, `failed ERRNO CAUSE`, `exit CODE`, `ended COUNT`, `stopped LIMIT BOUND`,
 # `refused 1 network`.
-_ANSWER = re.compile(
+_ANSWER = (
     rb"(started|failed|exit|ended|stopped|refused) (-?[0-9]{1,10})(?: (directory|program|memory|processes|network))?"
 )
 _BOUND_TEXTS = {b"memory": "{:,} MB of memory", b"processes": "{:,} processes and threads"}
@@ -110,7 +110,7 @@ class LaunchedProcess:
 
     def _handle_answer(self, line: bytes) -> None:
         """Handle one answer. It may come from inside a sandbox, so anything but the known forms is ignored."""
-        match = _ANSWER.fullmatch(line)
+        match = re.fullmatch(_ANSWER, line)
         if match is None:
             return
         value = int(match[2])

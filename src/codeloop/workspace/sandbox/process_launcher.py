@@ -30,7 +30,7 @@ _LAUNCHER_PROGRAM = (
 )
 _PACKAGE_ROOT = Path(codeloop.__file__).parents[1]
 # The answer of a new sandbox.
-_READY = re.compile(rb"ready ([a-z ]*)\n\Z")
+_READY = rb"ready ([a-z ]*)\n\Z"
 _LAUNCHER_FILE = Path(__file__).with_name("launcher") / "main.py"
 # The time between two rounds of killing: processes may fork meanwhile.
 _KILL_ROUND_SECONDS = 0.02
@@ -154,7 +154,7 @@ class ProcessStarter:
                 await _send(channel, (self.mark, *rows), (theirs.fileno(),))
             # An error message of that program may come in pieces. The first value only lets the loop begin.
             answer, chunk = b"", b"-"
-            while chunk and not _READY.search(answer):
+            while chunk and not re.search(_READY, answer):
                 await _wait_readable(channel)
                 try:
                     chunk = channel.recv(ANSWER_BYTES)
@@ -275,7 +275,7 @@ def make_launcher_command(function: str, descriptor: str, mark: str) -> tuple[st
 
 def _read_answer(answer: bytes) -> frozenset[str]:
     """Return what a new sandbox says that it lacks. Raises OSError with the reason if it is not ready."""
-    match = _READY.fullmatch(answer)
+    match = re.fullmatch(_READY, answer)
     if match is None:
         raise OSError(answer.decode(errors="replace").removeprefix("failed ").strip() or "it ended at once")
     return frozenset(match[1].decode().split())

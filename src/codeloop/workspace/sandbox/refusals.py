@@ -20,26 +20,26 @@ from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.sandboxes import Sandbox
 
-_REFUSAL_WORDS = re.compile(
+_REFUSAL_WORDS = (
     r"\b(?:[Rr]ead-only file ?system|[Pp]ermission denied|[Oo]peration not permitted|[Dd]evice or resource busy"
     r"|[Aa]ccess to the path .{1,300} is denied|AccessDeniedException|EROFS|EACCES|EPERM|EBUSY)\b"
 )
-_MISSING_WORDS = re.compile(r"\b(?:[Nn]o such file or directory|ENOENT|[Nn]ot found|does not exist|[Cc]annot find)\b")
+_MISSING_WORDS = r"\b(?:[Nn]o such file or directory|ENOENT|[Nn]ot found|does not exist|[Cc]annot find)\b"
 # A word of a message that may be a path, with what is before it: `cat: /etc/shadow: ...`, `open 'a/b'`.
-_PATH = re.compile(r"""(?:["'`(\u2018\u201c]|(?<=[\s:=])|^)([~.\w@%+-]*/?[^\s"'`():;,\u2018\u2019\u201c\u201d]+)""")
-_ARGUMENT = re.compile(r"""["']((?:~|/)[^"'\n]+)["']|(?:^|[\s=<>(:;&|])((?:~/|/)[^\s"'()<>;&|`:]+)""")
+_PATH = r"""(?:["'`(\u2018\u201c]|(?<=[\s:=])|^)([~.\w@%+-]*/?[^\s"'`():;,\u2018\u2019\u201c\u201d]+)"""
+_ARGUMENT = r"""["']((?:~|/)[^"'\n]+)["']|(?:^|[\s=<>(:;&|])((?:~/|/)[^\s"'()<>;&|`:]+)"""
 """A path in a command line that starts at the root or the home, in quotes or without."""
 # Package managers "resolve" versions and bundlers modules: only the resolution of host names counts.
-_NETWORK_ERRORS = re.compile(
+_NETWORK_ERRORS = (
     r"\b(?:[Cc]ould not resolve (?:(?:host|hostname|proxy)\b|'[\w-]+(?:\.[\w-]+)+'(?! (?:from|imported)))"
     r"|[Ff]ailure in name resolution|NameResolutionError|[Nn]ame or service not known|nodename nor servname"
     r"|[Nn]etwork is unreachable|lookup \S+: no such host|No such host is known|UnknownHostException"
     r"|[Ff]ailed to lookup address|[Tt]emporary failure resolving|getaddrinfo failed"
     r"|(?:getaddrinfo|connect|code|errno|network)\W{1,3}(?:ENOTFOUND|EAI_AGAIN|ENETUNREACH)\b)"
 )
-_CONNECTION_REFUSED = re.compile(r"\b(?:[Cc]onnection refused|ECONNREFUSED|[Cc]ouldn't connect|[Ff]ailed to connect)\b")
+_CONNECTION_REFUSED = r"\b(?:[Cc]onnection refused|ECONNREFUSED|[Cc]ouldn't connect|[Ff]ailed to connect)\b"
 # A port of this machine in a message: `localhost:5432`, `127.0.0.1, port 5432`.
-_PORT = re.compile(r"(?:localhost|127\.0\.0\.1|::1)[^\d\n]{0,20}?(\d{2,5})(?!\d|\.\d)")
+_PORT = r"(?:localhost|127\.0\.0\.1|::1)[^\d\n]{0,20}?(\d{2,5})(?!\d|\.\d)"
 # The state TCP_LISTEN in /proc/net/tcp.
 _LISTENING_STATE = "0A"
 _SERVICE_ERRORS = (
@@ -80,11 +80,10 @@ _REFUSED_NETWORK_NOTE = (
     "blocked: the network, which the command tried to use: sandboxed commands have none on this machine, not even "
     f"localhost. {ASK_OUTSIDE}"
 )
-_FAILURE_WORDS = re.compile(
-    r"\b(?:errors?|err!|fail(?:ed|s|ures?)?|fatal|exception|traceback|warn(?:ing)?|unable|could not|couldn't|cannot"
+_FAILURE_WORDS = (
+    r"(?i)\b(?:errors?|err!|fail(?:ed|s|ures?)?|fatal|exception|traceback|warn(?:ing)?|unable|could not|couldn't|cannot"
     r"|can't|no matching|not found|denied|unreachable|refused|offline|giving up|retry(?:ing)?|timed out|no such host"
-    r"|(?-i:E[A-Z]{5,}))",
-    re.IGNORECASE,
+    r"|(?-i:E[A-Z]{5,}))"
 )
 
 
@@ -149,7 +148,7 @@ def find_refusals(
     if code != 0:
         end = output[-_TAIL_CHARS:]
         notes += [missing for words, missing in _SERVICE_ERRORS if re.search(words, end, re.MULTILINE)]
-        if policy.network != "on" and not connections and _NETWORK_ERRORS.search(end):
+        if policy.network != "on" and not connections and re.search(_NETWORK_ERRORS, end):
             notes.append(_NETWORK_OFF_TEXT if connections is None else _NO_DIRECT_CONNECTION_TEXT)
         ports = _find_unreached_ports(end, policy)
         notes += [f"connection to localhost:{port}, a service outside the sandbox" for port in ports]
@@ -162,7 +161,7 @@ def find_refused_network(output: str, code: int | None, notes: list[str]) -> lis
     `code`: the exit code, which is that of the last program in a pipe; None: it runs, or was ended.
     """
     # What a program prints tells nothing more than that something failed: it was certainly refused.
-    may_have_failed = code or not output.strip() or _FAILURE_WORDS.search(output[-_TAIL_CHARS:])
+    may_have_failed = code or not output.strip() or re.search(_FAILURE_WORDS, output[-_TAIL_CHARS:])
     is_said = any(_NETWORK_OFF_TEXT in note for note in notes)
     return [_REFUSED_NETWORK_NOTE] if may_have_failed and not is_said else []
 
@@ -211,11 +210,11 @@ def _find_refused_paths(
     for line in output.splitlines()[-_TAIL_LINES:]:
         if len(line) >= _MAX_LINE_CHARS:
             continue
-        if _MISSING_WORDS.search(line):
-            for word in _PATH.findall(line):
+        if re.search(_MISSING_WORDS, line):
+            for word in re.findall(_PATH, line):
                 yield from _explain_missing(word, policy, directory, home)
-        if code != _NOT_EXECUTABLE_CODE and _REFUSAL_WORDS.search(line):
-            for word in _PATH.findall(line):
+        if code != _NOT_EXECUTABLE_CODE and re.search(_REFUSAL_WORDS, line):
+            for word in re.findall(_PATH, line):
                 # git prints paths relative to the top of the work tree.
                 for folder in (directory, policy.writable[0]):
                     yield from _explain_refusal(word, policy, folder, home)
@@ -224,10 +223,10 @@ def _find_refused_paths(
 def _explain_unseen_arguments(command: str, output: str, policy: SandboxPolicy, home: Path) -> Iterator[str]:
     """Yield a note for each path of a command line that the output calls missing, although it exists outside."""
     last_lines = output.splitlines()[-_TAIL_LINES:]
-    lines = [line for line in last_lines if len(line) < _MAX_LINE_CHARS and _MISSING_WORDS.search(line)]
+    lines = [line for line in last_lines if len(line) < _MAX_LINE_CHARS and re.search(_MISSING_WORDS, line)]
     if not lines:
         return
-    for quoted, plain in _ARGUMENT.findall(command):
+    for quoted, plain in re.findall(_ARGUMENT, command):
         word = quoted or plain
         name = re.compile(rf"(?<![\w.-]){re.escape(word.rstrip('/').rpartition('/')[2])}(?![\w-])")
         if not any(name.search(line) for line in lines):
@@ -279,8 +278,8 @@ def _find_unreached_ports(output: str, policy: SandboxPolicy) -> list[int]:
     if policy.network == "on":
         return []
     last_lines = (line[:_MAX_LINE_CHARS] for line in output.splitlines()[-_TAIL_LINES:])
-    lines = [line for line in last_lines if _CONNECTION_REFUSED.search(line)]
-    ports = dict.fromkeys(int(port) for line in lines for port in _PORT.findall(line))
+    lines = [line for line in last_lines if re.search(_CONNECTION_REFUSED, line)]
+    ports = dict.fromkeys(int(port) for line in lines for port in re.findall(_PORT, line))
     refused_ports = [port for port in ports if f"localhost:{port}" not in policy.hosts]
     open_ports = _list_open_ports() if refused_ports else set[int]()
     return [port for port in refused_ports if port in open_ports][: SANDBOX_BLOCKED.value]

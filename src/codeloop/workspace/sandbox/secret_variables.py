@@ -11,9 +11,9 @@ from codeloop.kit.wildcard import matches
 from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 
-_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+")
+_WORD = r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|\d+"
 """A word of a variable's name: `npm_config__authToken` has `npm`, `config`, `auth` and `Token`."""
-_SECRET_WORD = re.compile(
+_SENSITIVE_WORD = (
     r"\w*TOKENS?|\w*SECRETS?|\w*PASSW(?:OR)?DS?|\w*PASSWD|\w*PASSW|PASS|\w*PASSPHRASE|\w*PASSCODE|PWD|SSHPASS"
     r"|KEYS?|\w*(?:API|ACCESS|AUTH|ACCOUNT|CLIENT|DEPLOY|ENCRYPTION|MASTER|PRIVATE|SECRET|SIGNING|SSH)KEYS?"
     r"|PATS?|\w*CREDENTIALS?|CREDS?|O?AUTH|JWTS?|BEARER|COOKIES?|DSN|WEBHOOKS?|SALT|HMAC"
@@ -43,14 +43,14 @@ _HARMLESS_ENDINGS = frozenset(
 _SECRET_PLACES = frozenset(("WEBHOOK", "WEBHOOKS", "DSN"))
 """Words of names whose value is an address that is a secret itself, whatever the name ends with."""
 _SECRET_PAIRS = frozenset((("CONNECTION", "STRING"), ("CONN", "STR")))
-_PLAIN_VALUE = re.compile(r"|true|false|yes|no|on|off|auto|always|never|none|[01]", re.IGNORECASE)
+_PLAIN_VALUE = r"(?i)|true|false|yes|no|on|off|auto|always|never|none|[01]"
 """A setting, not a secret."""
-_NUMBER = re.compile(r"\d{1,9}")
+_NUMBER = r"\d{1,9}"
 _COUNT_WORDS = frozenset(("TOKENS", "KEYS", "PASS"))
 """Words of which there may be a number: `MAX_TOKENS=4096`."""
-_HARMLESS_NAME = re.compile(r"PWD|OLDPWD|GPG_KEYS?|GIT_CONFIG_KEY_\d+|PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|TMPDIR")
+_HARMLESS_NAME = r"PWD|OLDPWD|GPG_KEYS?|GIT_CONFIG_KEY_\d+|PATH|HOME|USER|LOGNAME|SHELL|TERM|LANG|TMPDIR"
 """Variables that programs can't do without, and some that have such a word and no secret."""
-_GIT_VALUE = re.compile(r"GIT_CONFIG_VALUE_\d+")
+_GIT_VALUE = r"GIT_CONFIG_VALUE_\d+"
 """A value of git's settings in variables. Git fails if one of them is missing, so a secret one is made empty."""
 _MIN_SECRET_CHARS = 12
 """A shorter value may be part of another variable by chance."""
@@ -111,7 +111,7 @@ def find_secret_variables(environment: Mapping[str, str], shown: Collection[str]
     candidates = {
         name: value
         for name, value in environment.items()
-        if not _HARMLESS_NAME.fullmatch(name) and not any(matches(name, each) for each in shown)
+        if not re.fullmatch(_HARMLESS_NAME, name) and not any(matches(name, each) for each in shown)
     }
     secret = {name: value for name, value in candidates.items() if is_secret(name, value)}
     values = [value for value in secret.values() if len(value) >= _MIN_SECRET_CHARS]
@@ -141,7 +141,7 @@ def hide_variables(environment: Mapping[str, str], hidden: Mapping[str, str]) ->
         for name, value in environment.items()
         if hidden.get(name) != value and not any(each in value for each in values)
     }
-    return shown | {name: "" for name in environment.keys() - shown.keys() if _GIT_VALUE.fullmatch(name)}
+    return shown | {name: "" for name in environment.keys() - shown.keys() if re.fullmatch(_GIT_VALUE, name)}
 
 
 @lru_cache(maxsize=2_048)
@@ -150,20 +150,20 @@ def is_secret(name: str, value: str) -> bool:
 
     A path of this machine is none: what stands there is hidden or shown as any file.
     """
-    if _PLAIN_VALUE.fullmatch(value) or (value.startswith("/") and os.access(value, os.F_OK)):
+    if re.fullmatch(_PLAIN_VALUE, value) or (value.startswith("/") and os.access(value, os.F_OK)):
         return False
     return _is_secret_name(name, value) or has_key_or_password(value)
 
 
 def _is_secret_name(name: str, value: str) -> bool:
-    words = [word.upper() for word in _WORD.findall(name)]
+    words = [word.upper() for word in re.findall(_WORD, name)]
     if not _SECRET_PAIRS.isdisjoint(pairwise(words)):
         return True
     secret_words = [
         word
         for before, word in zip(("", *words), words, strict=False)
         # A public key is no secret.
-        if _SECRET_WORD.fullmatch(word) and not (before == "PUBLIC" and word.startswith("KEY"))
+        if re.fullmatch(_SENSITIVE_WORD, word) and not (before == "PUBLIC" and word.startswith("KEY"))
     ]
     if not secret_words:
         return False
@@ -171,4 +171,4 @@ def _is_secret_name(name: str, value: str) -> bool:
         return True
     if words[-1] in _HARMLESS_ENDINGS:
         return False
-    return not (_COUNT_WORDS.issuperset(secret_words) and _NUMBER.fullmatch(value))
+    return not (_COUNT_WORDS.issuperset(secret_words) and re.fullmatch(_NUMBER, value))

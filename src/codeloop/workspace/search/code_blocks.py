@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec import Struct
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.schema.wire import replace
 from codeloop.workspace.syntax_tree import parse_python, parse_tree
 
@@ -26,7 +27,7 @@ _MAX_LINE_CHARS = 400
 _MAX_PYTHON_CHARS = 2_000_000
 # The start of a line that continues a block although it is indented no deeper than its first line: `} else {`, `end`,
 # `#endif`, a label such as `done:`.
-_CONTINUATION = re.compile(
+_CONTINUATION = (
     r"[)\]}>]|(?:end|else|elif|elsif|except|finally|catch|rescue|ensure|case|default|where)\b|[{(]\s*$"
     r"|#\s*(?:if|ifdef|ifndef|else|elif|endif|define|undef|include|pragma)\b|\w+:$"
 )
@@ -94,18 +95,18 @@ _KEYWORD_SUFFIXES = (
 
 
 # The end of a script's line whose parameters, or table of tests, stand on the lines below it.
-_OPEN_LINE_END = re.compile(r"(?:\(\{|\(\[|\(|\[|`)$")
+_OPEN_LINE_END = r"(?:\(\{|\(\[|\(|\[|`)$"
 # The line after those parameters, where a body follows.
-_PARAMETERS_END = re.compile(r"[)\]}`].*(?:\{|=>|=>\s*\()$")
+_PARAMETERS_END = r"[)\]}`].*(?:\{|=>|=>\s*\()$"
 # The most lines of parameters that are skipped.
 _MAX_PARAMETER_LINES = 40
 # The start of the last line of a block that is closed.
-_BLOCK_END = re.compile(r"[}\])]|end\b")
+_BLOCK_END = r"[}\])]|end\b"
 # The end of a block of one line.
-_ONE_LINE_BLOCK_END = re.compile(r"(?:[}\]);]|\bend),?$")
+_ONE_LINE_BLOCK_END = r"(?:[}\]);]|\bend),?$"
 
 # The owner of a method as Go's documentation writes it: `(*Rule).Match`.
-_GO_OWNER = re.compile(r"^\(\*?(\w+)\)\s*\.\s*")
+_GO_OWNER = r"^\(\*?(\w+)\)\s*\.\s*"
 # Parts of node types whose text defines nothing, such as strings.
 _TEXT_NODE_TYPES = ("string", "comment", "heredoc", "template")
 # Suffixes of node types that hold definitions, and may begin with the first of them.
@@ -123,16 +124,16 @@ class CodeBlock(Struct, frozen=True):
     depth: int
 
 
-def _compile(*patterns: str) -> tuple[re.Pattern[str], ...]:
-    return tuple(re.compile(rf"\s*{_MODIFIERS}{pattern}", re.ASCII) for pattern in patterns)
+def _list_patterns(*patterns: str) -> tuple[str, ...]:
+    return tuple(rf"(?a)\s*{_MODIFIERS}{pattern}" for pattern in patterns)
 
 
 # Patterns of a line that defines something, by the end of a file's name.
-_DEFINITION_PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
-    **dict.fromkeys(_KEYWORD_SUFFIXES, _compile(_GO_METHOD, _FUNCTION_DEFINITION, _TYPE_DEFINITION)),
+_DEFINITION_PATTERNS: dict[str, tuple[str, ...]] = {
+    **dict.fromkeys(_KEYWORD_SUFFIXES, _list_patterns(_GO_METHOD, _FUNCTION_DEFINITION, _TYPE_DEFINITION)),
     **dict.fromkeys(
         _SCRIPT_SUFFIXES,
-        _compile(
+        _list_patterns(
             _NAMED_EXPORT,
             _DEFAULT_EXPORT,
             _FUNCTION_DEFINITION,
@@ -143,9 +144,9 @@ _DEFINITION_PATTERNS: dict[str, tuple[re.Pattern[str], ...]] = {
             _TEST_CASE,
         ),
     ),
-    **dict.fromkeys(_TYPED_SUFFIXES, _compile(_FUNCTION_DEFINITION, _TYPE_DEFINITION, _TYPED_FUNCTION)),
+    **dict.fromkeys(_TYPED_SUFFIXES, _list_patterns(_FUNCTION_DEFINITION, _TYPE_DEFINITION, _TYPED_FUNCTION)),
     **dict.fromkeys(
-        ("sh", "bash", "zsh"), _compile(rf"(?:function\s+)?(?P<name>{_WORD})\s*\(\)", _FUNCTION_DEFINITION)
+        ("sh", "bash", "zsh"), _list_patterns(rf"(?:function\s+)?(?P<name>{_WORD})\s*\(\)", _FUNCTION_DEFINITION)
     ),
 }
 
@@ -157,7 +158,7 @@ def list_blocks(text: str, suffix: str) -> list[CodeBlock]:
         return list(_list_sections(split_lines(text)))
     if kind in {"py", "pyi"} and len(text) <= _MAX_PYTHON_CHARS and (parsed := _list_python_blocks(text)) is not None:
         return parsed
-    patterns = _DEFINITION_PATTERNS.get(kind, ())
+    patterns = [compile_once(each) for each in _DEFINITION_PATTERNS.get(kind, ())]
     return list(_list_by_layout(split_lines(text), patterns, is_script=kind in _SCRIPT_SUFFIXES))
 
 
@@ -197,7 +198,7 @@ def find_blocks(blocks: Sequence[CodeBlock], name: str) -> list[CodeBlock]:
     name_only = re.sub(
         r"^(?:(?:async|def|class|function|func|fn|struct|type|interface)\s+)+|\(.*",
         "",
-        _GO_OWNER.sub(r"\1.", name.strip()),
+        re.sub(_GO_OWNER, r"\1.", name.strip()),
     )
     target = re.sub(r"::|#|->", ".", name_only).removeprefix(".")
     for wanted in (name.strip(), target):
@@ -262,14 +263,16 @@ def _join_parameters(lines: Sequence[str], index: int) -> str:
     "" for any other line.
     """
     head = lines[index].rstrip()
-    if len(head) > _MAX_LINE_CHARS or not _OPEN_LINE_END.search(head):
+    if len(head) > _MAX_LINE_CHARS or not re.search(_OPEN_LINE_END, head):
         return ""
     indent = _measure_indent(head)
     for line in lines[index + 1 : index + 1 + _MAX_PARAMETER_LINES]:
         if line.strip() and _measure_indent(line) <= indent:
             closing = line.strip()
             is_end = (
-                _measure_indent(line) == indent and len(closing) <= _MAX_LINE_CHARS and _PARAMETERS_END.match(closing)
+                _measure_indent(line) == indent
+                and len(closing) <= _MAX_LINE_CHARS
+                and re.match(_PARAMETERS_END, closing)
             )
             return head + closing if is_end else ""
     return ""
@@ -288,8 +291,8 @@ def _is_closed(lines: Sequence[str], first: int, last: int, indent: int) -> bool
     """Return whether a block ends with a bracket or `end`; else text of a string at the margin may have cut it."""
     line = lines[last].strip()[-_MAX_LINE_CHARS:]
     if last == first:
-        return _ONE_LINE_BLOCK_END.search(line) is not None
-    return _BLOCK_END.match(line) is not None and _measure_indent(lines[last]) == indent
+        return re.search(_ONE_LINE_BLOCK_END, line) is not None
+    return re.match(_BLOCK_END, line) is not None and _measure_indent(lines[last]) == indent
 
 
 def _match_any(patterns: Sequence[re.Pattern[str]], line: str) -> re.Match[str] | None:
@@ -310,7 +313,7 @@ def _find_end(lines: Sequence[str], start: int, indent: int) -> int:
         if not line.strip():
             continue
         if _measure_indent(line) <= indent and (
-            _measure_indent(line) < indent or not _CONTINUATION.match(line.lstrip()[:_MAX_LINE_CHARS])
+            _measure_indent(line) < indent or not re.match(_CONTINUATION, line.lstrip()[:_MAX_LINE_CHARS])
         ):
             break
         last = index

@@ -19,12 +19,12 @@ _JSON_STRING = rb'\{"(text|bytes)":"((?:[^"\\]|\\.)*+)"\}'
 # The records of ripgrep, each on a line:
 # {"type":"match","data":{"path":{"text":"./a"},"lines":{"text":"x y\n"},"line_number":1,"absolute_offset":0,
 # "submatches":[{"match":{"text":"y"},"start":2,"end":3}]}}
-_RECORD_START = re.compile(rb'\{"type":"match","data":\{"path":' + _JSON_STRING + rb',"lines":\{"(text|bytes)":"')
-_JSON_TEXT = re.compile(rb'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*+')
-_LINE_NUMBERS = re.compile(rb'"\},"line_number":(\d+),"absolute_offset":(\d+),"submatches":\[')
+_RECORD_START = rb'\{"type":"match","data":\{"path":' + _JSON_STRING + rb',"lines":\{"(text|bytes)":"'
+_JSON_TEXT = rb'(?:[^"\\]|\\u[0-9a-fA-F]{4}|\\[^u])*+'
+_LINE_NUMBERS = rb'"\},"line_number":(\d+),"absolute_offset":(\d+),"submatches":\['
 # No string contains it, since its quotes would be escaped.
 _NUMBERS_START = b'"},"line_number":'
-_SUBMATCH = re.compile(rb'\{"match":' + _JSON_STRING + rb',"start":(\d+),"end":(\d+)\}')
+_SUBMATCH = rb'\{"match":' + _JSON_STRING + rb',"start":(\d+),"end":(\d+)\}'
 
 
 class RecordReader:
@@ -69,13 +69,13 @@ class RecordReader:
 
 def _parse_line(head: bytes, tail: bytes) -> FoundLine | None:
     """Parse a record, given by its start and, of a long one, the part from its numbers on; None: it is no match."""
-    start = _RECORD_START.match(head)
+    start = re.match(_RECORD_START, head)
     if start is None:
         return None
-    numbers, rest = _LINE_NUMBERS.search(head, start.end()), head
+    numbers, rest = re.compile(_LINE_NUMBERS).search(head, start.end()), head
     # The text fills the head, so the numbers are in the tail.
     if numbers is None:
-        numbers, rest = _LINE_NUMBERS.search(tail), tail
+        numbers, rest = re.search(_LINE_NUMBERS, tail), tail
     if numbers is None:
         return None
     line = _cut_line(_decode_line(head[start.end() :], start[3]))
@@ -99,7 +99,7 @@ def _decode_line(data: bytes, kind: bytes) -> bytes:
     if kind == b"bytes":
         digits = data.partition(b'"')[0]
         return base64.b64decode(digits[: len(digits) // 4 * 4])
-    match = _JSON_TEXT.match(data)
+    match = re.match(_JSON_TEXT, data)
     return _decode_string(b"text", match[0] if match else b"")
 
 
@@ -124,7 +124,7 @@ def _cut_line(line: bytes) -> bytes:
 
 
 def _list_submatches(data: bytes) -> Iterator[Submatch]:
-    for match in _SUBMATCH.finditer(data):
+    for match in re.finditer(_SUBMATCH, data):
         text = _decode_string(match[1], match[2]).decode("utf-8", "replace")
         yield Submatch(match=FoundText(text=text), start=int(match[3]), end=int(match[4]))
         if int(match[4]) > FILES_LINE.value:

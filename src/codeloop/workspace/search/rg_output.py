@@ -9,9 +9,9 @@ from codeloop.workspace.search.file_filter import FileFilter
 from codeloop.workspace.search.grep_query import FileMatches, GrepQuery, MatchLine
 
 # A line of its own, instead of a match: `./a.png: binary file matches (found "\0" byte around offset 4)`.
-_BINARY_NOTICE = re.compile(rb"([^\0\n]*): (?:WARNING: stopped searching )?binary file[^\0\n]*\n")
+_BINARY_NOTICE = rb"([^\0\n]*): (?:WARNING: stopped searching )?binary file[^\0\n]*\n"
 # `12:` before a matching line, `11-` before a line of context.
-_LINE_PREFIX = re.compile(rb"(\d+)([:-])")
+_LINE_PREFIX = rb"(\d+)([:-])"
 
 
 class NameReader:
@@ -67,7 +67,7 @@ class LineReader:
         nul = data.find(b"\0", position)
         line_end = data.find(b"\n", position)
         if line_end >= 0 and (line_end < nul or nul < 0):
-            notice = _BINARY_NOTICE.match(data, position)
+            notice = re.compile(_BINARY_NOTICE).match(data, position)
             if notice is not None:
                 self._note_binary(notice)
                 return notice.end()
@@ -104,7 +104,7 @@ class LineReader:
         file_matches = self._get_or_add_file(name)
         if file_matches is None:
             return
-        prefix = _LINE_PREFIX.match(text)
+        prefix = re.match(_LINE_PREFIX, text)
         if prefix is None:
             return
         is_match = prefix[2] == b":"

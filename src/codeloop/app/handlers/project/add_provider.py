@@ -15,7 +15,7 @@ from codeloop.schema.api.providers import AddProvider, ServerAddress, ServerMode
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.wire import JSON
 
-_PROVIDER_ID = re.compile(r"[a-z0-9][a-z0-9._-]{0,63}")
+_PROVIDER_ID = r"[a-z0-9][a-z0-9._-]{0,63}"
 _MAX_MODEL_NAME_CHARS = 200
 
 
@@ -55,7 +55,7 @@ async def add_provider(project: Project, args: AddProvider) -> bool:
 def _make_entry(args: AddProvider) -> JSON:
     """Return the entry for the configuration. Raises OperationError for invalid values."""
     _check_key(args.key)
-    if not _PROVIDER_ID.fullmatch(args.provider_id):
+    if not re.fullmatch(_PROVIDER_ID, args.provider_id):
         raise OperationError("BadRequest", "A provider is called by small letters, digits, dots and hyphens.")
     if not args.models or any(
         not each.isprintable() or not 0 < len(each) <= _MAX_MODEL_NAME_CHARS for each in args.models

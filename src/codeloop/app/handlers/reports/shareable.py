@@ -38,8 +38,8 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.wire import JSON, Wire, replace
 
-_IMAGE_DATA_URL = re.compile(r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+")
-_SECRET_NAME = re.compile(r"(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PAT|_PWD)$", re.IGNORECASE)
+_IMAGE_DATA_URL = r"data:image/(?:png|jpeg|gif|webp);base64,[A-Za-z0-9+/=]+"
+_SENSITIVE_NAME = r"(?i)(?:KEY|TOKEN|SECRET|PASSWORD|PASSWD|PASSPHRASE|_PAT|_PWD)$"
 """The end of the name of a variable whose value is a secret."""
 _SHOWN_METADATA = ("answers", "count", "diff", "exists", "exit", "filediff", "matches", "output", "sessionId")
 """The keys of a call's metadata that the page shows; other metadata may have whole files, or notes for the model."""
@@ -64,7 +64,7 @@ def _list_secrets(project: Project) -> set[str]:
     secrets = {
         value
         for name, value in environment.items()
-        if _SECRET_NAME.search(name) or (name not in own_variables and is_key_variable(name))
+        if re.search(_SENSITIVE_NAME, name) or (name not in own_variables and is_key_variable(name))
     }
     # The file of keys may be unreadable.
     with suppress(ModelUnavailable):
@@ -110,7 +110,7 @@ class _SessionCleaner:
         urls = {part.id: part.url for part in message.parts if isinstance(part, FilePart)}
         shareable = [
             replace(part, url=urls[part.id])
-            if isinstance(part, FilePart) and _IMAGE_DATA_URL.fullmatch(urls[part.id])
+            if isinstance(part, FilePart) and re.fullmatch(_IMAGE_DATA_URL, urls[part.id])
             else part
             for part in parts
         ]

@@ -17,7 +17,7 @@ from codeloop.schema.message import FORK_KEY, Session, SessionTime
 from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import JSON, replace
 
-_NUMBERED_TITLE = re.compile(r"(.*) \(fork #(\d+)\)", re.DOTALL)
+_NUMBERED_TITLE = r"(?s)(.*) \(fork #(\d+)\)"
 
 
 @handles(operation.SESSION_FORK)
@@ -80,8 +80,8 @@ def _describe_origin(args: ForkSession) -> JSON:
 
 def _make_title(project: Project, title: str) -> str:
     """Return the next free title of a copy: `name (fork #1)`. A copy of a copy is numbered in the same way."""
-    match = _NUMBERED_TITLE.fullmatch(title)
+    match = re.fullmatch(_NUMBERED_TITLE, title)
     start = f"{match[1] if match else title} (fork #"
-    matches = (_NUMBERED_TITLE.fullmatch(each) for each in project.store.queries.list_titles(start))
+    matches = (re.fullmatch(_NUMBERED_TITLE, each) for each in project.store.queries.list_titles(start))
     used = [int(each[2]) for each in matches if each]
     return f"{start}{max(used, default=0) + 1})"

@@ -34,7 +34,7 @@ _ERROR_NAMES: frozenset[str] = frozenset(each.__struct_config__.tag for each in 
 _MAX_TIME_MS = 1 << 47
 """The latest valid time (ms since the epoch), in the year 6429."""
 # Ids of another form are replaced by new ones, as are ids that are in use.
-_ID_PATTERN = re.compile(r"(ses|msg|prt)_[0-9A-Za-z]{1,64}")
+_ID_PATTERN = r"(ses|msg|prt)_[0-9A-Za-z]{1,64}"
 
 
 @handles(operation.SESSION_IMPORT)
@@ -176,7 +176,7 @@ def _find_id_problem(project: Project, session: Session, entries: Sequence[Entry
     """Return why the ids can't be kept, as what some of them are; "": they can."""
     messages = [entry.info.id for entry in entries]
     parts = [part.id for entry in entries for part in entry.parts]
-    if not all(_ID_PATTERN.fullmatch(each) for each in (session.id, *messages, *parts)):
+    if not all(re.fullmatch(_ID_PATTERN, each) for each in (session.id, *messages, *parts)):
         return "not valid"
     if not session.id.startswith("ses_") or not all(each.startswith("msg_") for each in messages):
         return "not valid"

@@ -45,7 +45,7 @@ _MAX_EXCERPTS = 3
 """The excerpts of each session."""
 _MATCH_CONTEXT_CHARS = 40
 """The characters before and after a match in one session."""
-_WORD = re.compile(r"[A-Za-z0-9]+")
+_WORD = r"[A-Za-z0-9]+"
 
 
 @handles(operation.SESSION_SEARCH)
@@ -111,7 +111,7 @@ def _find_matches(path: Path, session: Session, query: str) -> TextMatches:
     """Search the stored parts until SESSION_SEARCH_TIME is over or enough matches are found. Blocks."""
     pattern, deadline = compile_word_search(query), time.monotonic() + SESSION_SEARCH_TIME.seconds
     # SQLite can only look for plain text, so it preselects parts by the longest word, and the pattern decides.
-    longest_word = max(_WORD.findall(query), key=len, default="")
+    longest_word = max(re.findall(_WORD, query), key=len, default="")
     undone = session.revert.message_id if session.revert is not None else ""
     text_matches: list[TextMatch] = []
     with closing(open_queries(path)) as queries:

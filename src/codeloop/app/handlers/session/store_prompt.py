@@ -28,7 +28,7 @@ from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import choose_creation_time
 
-_ID_CHARACTERS = re.compile(r"[A-Za-z0-9_-]+")
+_ID_CHARACTERS = r"[A-Za-z0-9_-]+"
 
 
 def make_user_message(
@@ -179,7 +179,7 @@ def check_ids(project: Project, message_id: str | None, parts: Sequence[str]) ->
     for field, prefix, value in ids:
         if not is_id(value, prefix):
             raise OperationError("BadRequest", f"{field} must begin with {prefix}: {value[: CHOSEN_ID.value]}")
-        if len(value) > CHOSEN_ID.value or not _ID_CHARACTERS.fullmatch(value):
+        if len(value) > CHOSEN_ID.value or not re.fullmatch(_ID_CHARACTERS, value):
             raise OperationError(
                 "BadRequest", f"{field} must be {prefix}_ and letters or digits, {CHOSEN_ID.value} characters at most."
             )

@@ -30,7 +30,7 @@ from codeloop.workspace.git.working_diff import list_changes
 
 _SAMPLE_BYTES = 8_192
 """The start of a file that is searched for binary data."""
-_HUNK_HEADER = re.compile(r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@")
+_HUNK_HEADER = r"@@ -(\d+),(\d+) \+(\d+),(\d+) @@"
 _HUNK_FIELDS = ("old_start", "old_lines", "new_start", "new_lines")
 """The fields of a PatchHunk in the order of the header's numbers."""
 
@@ -177,7 +177,7 @@ def _add_diff(file_content: FileContent, name: str, before: str, after: str) -> 
     patch = make_unified_diff(name, before, after, all_lines).patch
     hunks: list[PatchHunk] = []
     for line in patch.removesuffix("\n").split("\n"):
-        header = _HUNK_HEADER.fullmatch(line)
+        header = re.fullmatch(_HUNK_HEADER, line)
         if header is not None:
             numbers = (int(number) for number in header.groups())
             hunks.append(PatchHunk(**dict(zip(_HUNK_FIELDS, numbers, strict=True)), lines=[]))

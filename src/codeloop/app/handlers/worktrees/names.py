@@ -9,7 +9,7 @@ from codeloop.schema.ids import make_slug
 MAX_NAME_CHARS = 48
 MAX_NAME_TRIES = 20
 """The number of names that are tried. All but the first have random words, so even the second is hardly ever taken."""
-_FORBIDDEN_CHARS = re.compile(r"[^a-z0-9]+")
+_FORBIDDEN_CHARS = r"[^a-z0-9]+"
 _FILLER_WORDS = frozenset(("a", "an", "and", "for", "in", "of", "on", "please", "the", "to", "with"))
 _MAX_WORDS = 5
 _MAX_TEXT_CHARS = 1_000
@@ -18,13 +18,15 @@ _MAX_TEXT_CHARS = 1_000
 
 def to_name(text: str) -> str:
     """Convert a text to a name of lower-case letters, digits and hyphens, cut to MAX_NAME_CHARS; may be empty."""
-    return _FORBIDDEN_CHARS.sub("-", text.lower())[:MAX_NAME_CHARS].strip("-")
+    return re.sub(_FORBIDDEN_CHARS, "-", text.lower())[:MAX_NAME_CHARS].strip("-")
 
 
 def make_name_from_text(text: str) -> str:
     """Return a name made from the first words of a text, without filler words; "" if there are none."""
     words = [
-        word for word in _FORBIDDEN_CHARS.split(text[:_MAX_TEXT_CHARS].lower()) if word and word not in _FILLER_WORDS
+        word
+        for word in re.split(_FORBIDDEN_CHARS, text[:_MAX_TEXT_CHARS].lower())
+        if word and word not in _FILLER_WORDS
     ]
     return to_name(" ".join(words[:_MAX_WORDS]))
 

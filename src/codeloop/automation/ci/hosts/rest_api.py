@@ -20,7 +20,7 @@ from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 Resource = TypeVar("Resource")
 
 # In the header `link`: `<https://api.github.com/user/repos?page=2>; rel="next", <...>; rel="last"`.
-_NEXT_LINK = re.compile(r'<([^>]*)>\s*;\s*rel="next"')
+_NEXT_LINK = r'<([^>]*)>\s*;\s*rel="next"'
 # After a refusal for too many requests that does not say how long to wait: the shortest period over which hosts count.
 _RATE_LIMIT_PERIOD_SECONDS = 60.0
 # An error shows this much of a host's error text.
@@ -162,7 +162,7 @@ class RestApi:
 
     def _read_next_page(self, answer: HostAnswer) -> str | None:
         """Return the path of the next page; None after the last. Raises HostProblem for a page on another server."""
-        match = _NEXT_LINK.search(answer.headers.get("link", ""))
+        match = re.search(_NEXT_LINK, answer.headers.get("link", ""))
         if match is None:
             return None
         # Another server would get the token.

@@ -42,11 +42,11 @@ _MIN_QUOTE_CHARACTERS = 4
 _MAX_OUTPUT_CHARACTERS = 3000
 _OUTPUT_HEAD_CHARACTERS, _OUTPUT_TAIL_CHARACTERS = 1000, 2000
 # Commands that only show or compare files prove nothing about what the code does.
-_INSPECTION_COMMAND = re.compile(
+_INSPECTION_COMMAND = (
     r"\s*(?:cat|ls|grep|rg|head|tail|sed|awk|find|echo|printf|git|diff|wc|less|more|nl|file|true|false)\b"
 )
 # The first line of a function or class in Python, JavaScript, Go (also with a receiver), Rust, Kotlin and others.
-_DEFINITION_LINE = re.compile(
+_DEFINITION_LINE = (
     r"\s*(?:export\s+|public\s+|async\s+)*(?:def|class|function|func|fn|fun|sub)\s+(?:\([^)]*\)\s*)?(\w+)"
 )
 
@@ -82,7 +82,7 @@ def find_proof(finding: ReviewFinding, calls: Iterable[RecordedCall], source: Se
     The agent must have run the command, and the command must do more than show files. Its output must contain what
     the finding quotes. The call must name the function, or else the file, that the finding is about.
     """
-    if all(_INSPECTION_COMMAND.match(piece) for piece in re.split(r"&&|\|\||[;|\n]", finding.command)):
+    if all(re.match(_INSPECTION_COMMAND, piece) for piece in re.split(r"&&|\|\||[;|\n]", finding.command)):
         return None
     # An output that is a piece of the code was copied from the code.
     if _normalize_spaces(finding.output) in _normalize_spaces("\n".join(source)):
@@ -131,7 +131,7 @@ def find_enclosing_name(source: Sequence[str], line: int) -> str:
     # An empty line has no indentation of its own.
     depth = _measure_indent(line_text) if line_text.strip() else sys.maxsize
     for text in [line_text, *reversed(source[: max(line - 1, 0)])]:
-        match = _DEFINITION_LINE.match(text)
+        match = re.match(_DEFINITION_LINE, text)
         if match and (text is line_text or _measure_indent(text) < depth):
             return match[1]
         if text.strip():

@@ -23,9 +23,9 @@ from codeloop.schema.wire import JSON
 # For commands of git that read a clone on this machine.
 _GIT_SECONDS = 20.0
 # It stands in shell lines of YAML, and in a file that everybody may read: no credentials, no options, nothing to quote.
-_ADDRESS = re.compile(r"https://[\w.-]+(?::\d+)?(?:/[\w.-]+)+/?")
-_REMOTE_URL = re.compile(r"remote\.[^\n]+\.url")
-_COMMIT = re.compile(r"[0-9a-f]{40}|[0-9a-f]{64}")
+_ADDRESS = r"https://[\w.-]+(?::\d+)?(?:/[\w.-]+)+/?"
+_REMOTE_URL = r"remote\.[^\n]+\.url"
+_COMMIT = r"[0-9a-f]{40}|[0-9a-f]{64}"
 
 
 class InstallSource(Struct, frozen=True):
@@ -38,7 +38,7 @@ class InstallSource(Struct, frozen=True):
 def parse_install_source(text: str) -> InstallSource:
     """Return the source that `--install-from` names as ADDRESS@COMMIT. Raises UsageProblem."""
     address, _, commit = text.rpartition("@")
-    if not _ADDRESS.fullmatch(address) or not _COMMIT.fullmatch(commit):
+    if not re.fullmatch(_ADDRESS, address) or not re.fullmatch(_COMMIT, commit):
         raise UsageProblem(
             "--install-from is the address of a repository of codeloop that the job can clone, with https and without "
             "a password, then @ and the whole hash of a commit: https://git.example/team/codeloop.git@0123...cdef"
@@ -73,13 +73,15 @@ def read_clone(folder: Path) -> InstallSource:
         raise _refuse(f"no branch of a remote has commit {commit[:12]} of {folder}. Push it, or name another")
     settings = read_file_settings(find_common_folder(git_folder) / "config")
     addresses = {setting.name: setting.value for setting in settings}
-    remotes = [name.removeprefix("remote.").removesuffix(".url") for name in addresses if _REMOTE_URL.fullmatch(name)]
+    remotes = [
+        name.removeprefix("remote.").removesuffix(".url") for name in addresses if re.fullmatch(_REMOTE_URL, name)
+    ]
     name = next((remote for remote in remotes if branches.startswith(f"{remote}/")), "")
     return _make_source(addresses.get(f"remote.{name}.url", ""), commit, f"the clone {folder} has it")
 
 
 def _make_source(address: str, commit: str, origin: str) -> InstallSource:
-    if not _ADDRESS.fullmatch(address) or not _COMMIT.fullmatch(commit):
+    if not re.fullmatch(_ADDRESS, address) or not re.fullmatch(_COMMIT, commit):
         reason = "is not one of https without a password that a job could clone"
         raise _refuse(f"its address, {address.rpartition('@')[2] or 'none'} ({origin}), {reason}")
     return InstallSource(address, commit)

@@ -16,7 +16,7 @@ _TEMPLATES = Path(__file__).with_name("templates")
 _SECRET_NAMES = {"anthropic": "ANTHROPIC_API_KEY", "openai": "OPENAI_API_KEY", "google": "GEMINI_API_KEY"}
 _FILE_PATHS = {"github": ".github/workflows/codeloop.yml", "gitlab": ".gitlab/codeloop.yml"}
 # Values of these characters need no quotes, neither in YAML nor in the shell lines of the file.
-_PLAIN_VALUE = re.compile(r"[\w./:@+-]+")
+_PLAIN_VALUE = r"[\w./:@+-]+"
 
 
 class SetupFile(Struct, frozen=True):
@@ -40,7 +40,7 @@ def make_setup_file(
     prefix = re.sub(r"\W", "_", provider).upper()
     secret = secret or _SECRET_NAMES.get(provider or "anthropic", f"{prefix}_API_KEY")
     for name, value in (("--model", model), ("--trigger", trigger), ("--secret", secret)):
-        if value and not _PLAIN_VALUE.fullmatch(value):
+        if value and not re.fullmatch(_PLAIN_VALUE, value):
             raise UsageProblem(f"{name}: only letters, digits and . / : @ + - _ can be in it.")
     flags = [
         *(("--model", model) if model else ()),

@@ -22,7 +22,7 @@ from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
 # IPv6 addresses are in brackets, so that the colon before the port can be found.
-_HOST_ADDRESS = re.compile(r"((?:[\w.-]+@)?(?:\w[\w.-]*|\[[0-9A-Fa-f:.]+\]))(?::(\d{1,5}))?")
+_HOST_ADDRESS = r"((?:[\w.-]+@)?(?:\w[\w.-]*|\[[0-9A-Fa-f:.]+\]))(?::(\d{1,5}))?"
 _CHUNK_BYTES = 65_536
 # An error shows this much of the end of ssh's output.
 _LOG_TAIL_CHARACTERS = 300
@@ -44,7 +44,7 @@ class SshDriver:
 
     def __init__(self, address: str, settings: SshSettings) -> None:
         """Connect later, once for each job. Raises UsageProblem for an invalid address, or if ssh is not installed."""
-        match = _HOST_ADDRESS.fullmatch(address)
+        match = re.fullmatch(_HOST_ADDRESS, address)
         if match is None:
             raise UsageProblem(
                 f"`--on ssh:{address}` names no host. Write `--on ssh:USER@HOST` or `--on ssh:HOST:PORT`."

@@ -36,7 +36,7 @@ from codeloop.schema.ids import now_ms
 # Dollars that a scheduled run may cost, unless --max-cost is given.
 DEFAULT_MAX_COST = 1.0
 # The id becomes part of the names of timers and files.
-ID_PATTERN = re.compile(r"[a-z0-9][a-z0-9-]{0,39}")
+ID_PATTERN = r"[a-z0-9][a-z0-9-]{0,39}"
 NOTHING_SCHEDULED = 'Nothing is scheduled. `codeloop schedule add "0 7 * * 1-5" PROMPT` schedules a prompt.'
 
 
@@ -205,7 +205,7 @@ def _open_store() -> ScheduleStore:
 def _choose_id(name: str | None, prompt: str, used_ids: set[str]) -> str:
     """Return the name as the id, else one made of the prompt that is not used yet. Raises UsageProblem."""
     if name is not None:
-        if not ID_PATTERN.fullmatch(name):
+        if not re.fullmatch(ID_PATTERN, name):
             raise UsageProblem(f"{name!r} is no name: use small letters, digits and dashes, at most 40.")
         return name
     # The first words of the prompt, with a number if there is such an id already.

@@ -10,16 +10,16 @@ from codeloop.schema.wire import JSON
 from codeloop.shell.analysis import analyse
 
 # Matches `Bash` and `Bash(git *)`.
-_CONDITION = re.compile(r"([^()\s]+?)(?:\((.*)\))?", re.DOTALL)
+_CONDITION = r"(?s)([^()\s]+?)(?:\((.*)\))?"
 # Matches `Bash` and `Edit|Write`: names, not a regular expression.
-_PLAIN_MATCHER = re.compile(r"[\w-]+(?:\|[\w-]+)*")
+_PLAIN_MATCHER = r"[\w-]+(?:\|[\w-]+)*"
 
 
 def matches_name(matcher: str, names: Iterable[str]) -> bool:
     """Return whether a matcher matches any of the names: all of them (empty, `*`), `A|B`, or a regular expression."""
     if matcher.strip() in {"", "*"}:
         return True
-    if _PLAIN_MATCHER.fullmatch(matcher):
+    if re.fullmatch(_PLAIN_MATCHER, matcher):
         return not set(matcher.split("|")).isdisjoint(names)
     expression = _compile_matcher(matcher)
     return any(expression.fullmatch(name) if expression is not None else name == matcher for name in names)
@@ -30,7 +30,7 @@ def matches_call(condition: str, names: Iterable[str], tool_input: JSON) -> bool
 
     It compares each simple command of a line, the path of a file tool, the host of an address.
     """
-    match = _CONDITION.fullmatch(condition.strip())
+    match = re.fullmatch(_CONDITION, condition.strip())
     if not condition.strip() or match is None:
         return True
     if not matches_name(match[1], names):

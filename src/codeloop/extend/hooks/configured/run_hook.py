@@ -39,9 +39,9 @@ EVENT_PLACEHOLDER = "$ARGUMENTS"
 # As in Claude Code, the plain output of these events' commands becomes context of the model.
 _CONTEXT_EVENTS = frozenset(("UserPromptSubmit", "SessionStart"))
 # Found in a command's text before a shell expands it, to learn which files of the home the command needs.
-_HOME_REFERENCE = re.compile(r"~(?=/)|\$HOME\b|\$\{HOME\}")
-_WORD = re.compile(r"""[^\s"'`;|&()<>=$]+""")
-_VARIABLE_REFERENCE = re.compile(r"\$(?:\{(\w+)\}|(\w+))")
+_HOME_REFERENCE = r"~(?=/)|\$HOME\b|\$\{HOME\}"
+_WORD = r"""[^\s"'`;|&()<>=$]+"""
+_VARIABLE_REFERENCE = r"\$(?:\{(\w+)\}|(\w+))"
 
 
 class HookVerdict(Struct, frozen=True):
@@ -172,8 +172,8 @@ def _make_profile(
     `sandbox`: what the configuration says of it; None: nothing.
     """
     home = scope.workspace.environment.get("HOME") or "/nonexistent"
-    line = _HOME_REFERENCE.sub(home, " ".join((row.command, *(row.args or ()))))
-    code_folders = find_code_folders(_WORD.findall(line), Path(home))
+    line = re.sub(_HOME_REFERENCE, home, " ".join((row.command, *(row.args or ()))))
+    code_folders = find_code_folders(re.findall(_WORD, line), Path(home))
     profile = ProgramProfile(
         scope.own_folder, readable=(*code_folders, *readable), network="on", hides_project=row.may_allow
     )
@@ -188,7 +188,7 @@ async def _post_event(row: HookConfig, payload: JSON, scope: HookScope) -> HookD
         # Only the variables that the row names are filled in, so that a URL of somebody else gets no other secret.
         return allowed_variables.get(match[1] or match[2], "")
 
-    row_headers = {name: _VARIABLE_REFERENCE.sub(expand_variable, text) for name, text in row.headers.items()}
+    row_headers = {name: re.sub(_VARIABLE_REFERENCE, expand_variable, text) for name, text in row.headers.items()}
     headers = {"content-type": "application/json", "accept": "application/json", **_normalise_headers(row_headers)}
     seconds = DEFAULT_TIMEOUT_SECONDS["http"] if row.timeout is None else row.timeout
     client = OriginClient(row.url, seconds, seconds)

@@ -37,7 +37,7 @@ _SCRIPT_ARGUMENTS = {
     "patchText": "patch",
 }
 _OWN_ARGUMENTS = {theirs: ours for ours, theirs in _SCRIPT_ARGUMENTS.items()}
-_PATCH_PATH = re.compile(r"^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$", re.MULTILINE)
+_PATCH_PATH = r"(?m)^\*\*\* (?:Add File|Update File|Delete File|Move to): (.+?)\s*$"
 # A hook is called once for each file of a patch, up to this number.
 _MAX_PATCH_FILES = 50
 
@@ -56,7 +56,7 @@ def convert_to_script_inputs(tool: str, arguments: JSON, directory: Path) -> lis
     names = _SCRIPT_ARGUMENTS if tool in _SCRIPT_NAMES else {}
     inputs = {names.get(name, name): value for name, value in arguments.items()}
     if tool == "apply_patch":
-        files = _PATCH_PATH.findall(str(arguments.get("patchText", "")))[:_MAX_PATCH_FILES]
+        files = re.findall(_PATCH_PATH, str(arguments.get("patchText", "")))[:_MAX_PATCH_FILES]
         return [{**inputs, "file_path": str(directory / file)} for file in files] or [inputs]
     if isinstance(path := inputs.get("file_path"), str):
         # No path of the file system holds a NUL, and resolving it would raise.

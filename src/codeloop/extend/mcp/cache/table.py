@@ -21,7 +21,7 @@ from codeloop.workspace.workspace import Workspace
 
 STATE_FOLDER = "mcp"
 # Claude Code names the tools of servers `mcp__server__tool`.
-_GENERIC_PREFIX = re.compile(r"^mcp_+(?=.)")
+_GENERIC_PREFIX = r"^mcp_+(?=.)"
 # Models know names from other programs, which write these between a server's name and its tool's.
 _SEPARATORS = "_./:-"
 
@@ -151,7 +151,7 @@ class McpTable:
 
         `mcp__docs__search`, `docs.search` and `docs_search` are `docs_search` of the server `docs`.
         """
-        specific_name = _GENERIC_PREFIX.sub("", tool)
+        specific_name = re.sub(_GENERIC_PREFIX, "", tool)
         servers: dict[str, str] = {}
         for server, definition in self.definitions.items():
             prefix = clean_name(server)

@@ -4,7 +4,7 @@ import hashlib
 import re
 from collections.abc import Collection, Iterable
 
-_REJECTED_CHARS = re.compile(r"[^a-zA-Z0-9_-]+")
+_REJECTED_CHARS = r"[^a-zA-Z0-9_-]+"
 # Model services accept no longer names of tools.
 _MAX_NAME_CHARS = 64
 _HASH_CHARS = 6
@@ -12,7 +12,7 @@ _HASH_CHARS = 6
 
 def clean_name(name: str) -> str:
     """Replace characters that services reject in tool names by `_`."""
-    return _REJECTED_CHARS.sub("_", name)
+    return re.sub(_REJECTED_CHARS, "_", name)
 
 
 def choose_tool_names(tools: Iterable[tuple[str, str]], reserved: Collection[str]) -> dict[str, tuple[str, str]]:

@@ -41,7 +41,7 @@ _INITIALIZE_REQUEST: JSON = {
     },
 }
 _BASIC_METHOD = "client_secret_basic"
-_JSON_OBJECT = re.compile(r"\{.*\}", re.DOTALL)
+_JSON_OBJECT = r"(?s)\{.*\}"
 ShowAddress = Callable[[str], None]
 """Shows the user the address to open."""
 WaitForPaste = Callable[[], Awaitable[str]]
@@ -269,7 +269,7 @@ def _convert_error(name: str, error: BaseException) -> CodeloopError:
 
 def _read_error_text(text: str) -> str:
     """Return an error's text, with a provider's JSON error as plain text."""
-    match = _JSON_OBJECT.search(text)
+    match = re.search(_JSON_OBJECT, text)
     if match is None:
         return text.rstrip(". ")
     try:

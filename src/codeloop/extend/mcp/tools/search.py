@@ -30,7 +30,7 @@ _STOP_WORDS = frozenset(
     ("a", "an", "all", "and", "by", "for", "from", "in", "it", "of", "on", "or", "the", "to", "tool", "tools", "with")
 )
 # Splits `readFile`, `read_file` and `HTTPServer2` into words.
-_WORD = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+")
+_WORD = r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|\d+|[^\W\d_a-zA-Z]+"
 # Shorter words are compared as they are: too many words begin with the same three letters.
 _MIN_STEM_CHARS = 4
 
@@ -154,7 +154,7 @@ def _rank_tools(tools: list[ServerTool], query: str) -> list[ServerTool]:
 
 
 def _split_words(text: str) -> list[str]:
-    return [word for each in _WORD.findall(text) if (word := each.casefold()) not in _STOP_WORDS]
+    return [word for each in re.findall(_WORD, text) if (word := each.casefold()) not in _STOP_WORDS]
 
 
 class _Score(NamedTuple):

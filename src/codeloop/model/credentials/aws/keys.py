@@ -46,7 +46,7 @@ TASK_METADATA_URL = "http://169.254.170.2"
 TASK_HOSTS = frozenset({"169.254.170.2", "169.254.170.23", "fd00:ec2::23"})
 """Hosts that containers may ask for credentials without TLS, as well as the loopback address."""
 _STS_HEADERS = {"content-type": "application/x-www-form-urlencoded; charset=utf-8"}
-_XML_FIELD = re.compile(r"<(AccessKeyId|SecretAccessKey|SessionToken|Expiration|Message)>([^<]*)</\1>")
+_XML_FIELD = r"<(AccessKeyId|SecretAccessKey|SessionToken|Expiration|Message)>([^<]*)</\1>"
 """A field of the XML that the token service answers."""
 
 
@@ -275,7 +275,7 @@ def parse_sts_keys(status: int, body: bytes, owner: str) -> AwsKeys:
 
     `owner`: whose keys they are, in words for the user.
     """
-    fields = {name: unescape(text).strip() for name, text in _XML_FIELD.findall(body.decode("utf-8", "replace"))}
+    fields = {name: unescape(text).strip() for name, text in re.findall(_XML_FIELD, body.decode("utf-8", "replace"))}
     if status != 200 or not fields.get("AccessKeyId"):
         raise ModelUnavailable(f"AWS gives no keys for {owner}: {fields.get('Message') or f'HTTP {status}'}")
     keys = (fields.get(name, "") for name in ("AccessKeyId", "SecretAccessKey", "SessionToken"))

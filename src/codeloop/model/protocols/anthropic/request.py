@@ -3,6 +3,7 @@
 Equal messages give equal bytes, since the service's cache compares from the first byte on; only the cache marks move.
 """
 
+import re
 from typing import Any
 
 import msgspec
@@ -63,7 +64,7 @@ class AnthropicRequestEncoder:
         self._quirks = quirks
         self._leading_fields: JSON = {"model": name} if leading_fields is None else leading_fields
         # Such a model takes an effort in place of a thinking budget, and no temperature.
-        self._is_adaptive = bool(ADAPTIVE_MODEL_PATTERN.search(name.lower()))
+        self._is_adaptive = bool(re.search(ADAPTIVE_MODEL_PATTERN, name.lower()))
         self._cache: EncodingCache[EncodedMessage] = EncodingCache(self._encode_message, self._encode_tool)
 
     def encode(self, request: ModelRequest) -> bytes:

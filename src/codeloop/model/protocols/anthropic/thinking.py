@@ -3,16 +3,14 @@
 Thinking blocks are signed: the service refuses those that another model made, or that were changed.
 """
 
-import re
-
+from codeloop.kit.text.patterns import compile_once
 from codeloop.model.chat import AssistantModelMessage, ModelMessage, ModelRequest, ReasoningPiece, ToolModelMessage
 from codeloop.schema.errors import APIError, MessageError
 from codeloop.schema.wire import replace
 
-REFUSAL_PATTERN = re.compile(
-    r"thinking[`\w ]*blocks?.{0,120}cannot be modified|invalid [`'\"]?signature|signature.{0,60}(?:invalid|verif)"
-    r"|expected [`'\"]?(?:thinking|redacted_thinking)|thinking.{0,80}must (?:match|remain|be passed back)",
-    re.IGNORECASE | re.DOTALL,
+REFUSAL_PATTERN = (
+    r"(?is)thinking[`\w ]*blocks?.{0,120}cannot be modified|invalid [`'\"]?signature|signature.{0,60}(?:invalid|verif)"
+    r"|expected [`'\"]?(?:thinking|redacted_thinking)|thinking.{0,80}must (?:match|remain|be passed back)"
 )
 """Matches the error messages for thinking blocks that are modified, missing or wrongly signed."""
 
@@ -22,7 +20,7 @@ def is_thinking_refused(error: MessageError | None) -> bool:
     if not isinstance(error, APIError) or error.data.status_code != 400:
         return False
     # There is no code for it: only the message tells it from other invalid requests.
-    return bool(REFUSAL_PATTERN.search((error.data.response_body or error.data.message)[:4_000]))
+    return bool(compile_once(REFUSAL_PATTERN).search((error.data.response_body or error.data.message)[:4_000]))
 
 
 def has_thinking(request: ModelRequest) -> bool:

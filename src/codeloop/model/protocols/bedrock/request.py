@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.model.chat import (
     AssistantModelMessage,
     CallPiece,
@@ -45,11 +46,9 @@ CACHE_POINT: JSON = {"cachePoint": {"type": "default"}}
 CACHE_POINT_JSON = b'{"cachePoint":{"type":"default"}}'
 MARKED_MESSAGE_COUNT = 2
 """User messages at the end that get a cache point: the last one writes the cache that the next request finds."""
-CACHING_MODELS = re.compile(
-    r"anthropic\.claude-(?!(?:v2|instant|3-(?:sonnet|opus|haiku)|3-5-sonnet-20240620))|amazon\.nova"
-)
+CACHING_MODELS = r"anthropic\.claude-(?!(?:v2|instant|3-(?:sonnet|opus|haiku)|3-5-sonnet-20240620))|amazon\.nova"
 """Models that accept cache points: others refuse the request."""
-TOOL_CACHING_MODELS = re.compile(r"anthropic\.")
+TOOL_CACHING_MODELS = r"anthropic\."
 """Those of them that accept cache points after the tools too."""
 BODY_FIELDS = frozenset(
     {
@@ -76,8 +75,10 @@ class BedrockRequestEncoder:
         name = info.api_id or info.id
         self._info = info
         self._quirks = quirks
-        self._accepts_cache_points = quirks.accepts_cache_marks and bool(CACHING_MODELS.search(name))
-        self._accepts_tool_cache_points = self._accepts_cache_points and bool(TOOL_CACHING_MODELS.search(name))
+        self._accepts_cache_points = quirks.accepts_cache_marks and bool(compile_once(CACHING_MODELS).search(name))
+        self._accepts_tool_cache_points = self._accepts_cache_points and bool(
+            compile_once(TOOL_CACHING_MODELS).search(name)
+        )
         self._cache: EncodingCache[EncodedMessage] = EncodingCache(self._encode_message, self._encode_tool)
 
     def encode(self, request: ModelRequest) -> bytes:

@@ -4,11 +4,11 @@ Equal messages give equal bytes, and the fields that never change come first: th
 first byte on.
 """
 
-import re
 from typing import Any
 
 import msgspec
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.model.chat import (
     AssistantModelMessage,
     CallPiece,
@@ -38,7 +38,7 @@ is a part of its own without text; "thought" is the thought itself.
 """
 PLACEHOLDER_SIGNATURE = "skip_thought_signature_validator"
 """Google's placeholder for the signature of a call that this model did not make."""
-MODELS_WITHOUT_SIGNATURES = re.compile(r"gemini-[12]\b|gemma")
+MODELS_WITHOUT_SIGNATURES = r"gemini-[12]\b|gemma"
 """Models before Gemini 3, which accept calls without a signature."""
 BODY_FIELDS = frozenset({"safetySettings", "cachedContent", "toolConfig", "serviceTier", "labels", "generationConfig"})
 """Options that are fields of the body; all others are fields of its `generationConfig`."""
@@ -50,7 +50,7 @@ class GoogleRequestEncoder:
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
         self._info = info
         self._quirks = quirks
-        self._needs_signatures = not MODELS_WITHOUT_SIGNATURES.search(info.api_id or info.id)
+        self._needs_signatures = not compile_once(MODELS_WITHOUT_SIGNATURES).search(info.api_id or info.id)
         self._cache: EncodingCache[bytes] = EncodingCache(self._encode_message, _encode_tool)
 
     def encode(self, request: ModelRequest) -> bytes:

@@ -53,7 +53,7 @@ from codeloop.workspace.search.grep_query import GrepQuery, SearchFailed
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 # Matches `path:10-20` and `path#L10-L20`, which models write for a range of lines.
-_PATH_WITH_LINES = re.compile(r"(.+?)(?::|#)L?(\d{1,9})-L?(\d{1,9})", re.ASCII | re.DOTALL)
+_PATH_WITH_LINES = r"(?as)(.+?)(?::|#)L?(\d{1,9})-L?(\d{1,9})"
 # The first lines or entries of a result, which user interfaces show.
 _PREVIEW_LINES = 20
 # The number of a line and separators, as `read_lines` counts them for files.
@@ -100,7 +100,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         try:
             head = read_head(target.real)
         except FileNotFoundError:
-            if match := _PATH_WITH_LINES.fullmatch(params.file_path):
+            if match := re.fullmatch(_PATH_WITH_LINES, params.file_path):
                 name, start, end = match[1], int(match[2]), int(match[3])
                 return await read.run(ReadParams(name, offset=start, limit=max(end - start, 0) + 1), ctx)
             if params.symbol and is_pattern(params.symbol) and has_wildcard(params.file_path):

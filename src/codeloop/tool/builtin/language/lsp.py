@@ -81,7 +81,7 @@ _CAPABILITIES: dict[str, str] = {
 _WITHOUT_POSITION = frozenset(("documentSymbols", "diagnostics", "workspaceSymbols"))
 """The operations that need no line and no symbol on it."""
 # Matches `path:12` and `path:12:5`.
-_PATH_WITH_LINE = re.compile(r"(.+?):(\d{1,9})(?::\d{1,9})?", re.DOTALL)
+_PATH_WITH_LINE = r"(?s)(.+?):(\d{1,9})(?::\d{1,9})?"
 # The symbol is also searched so many lines above and below: a model's line numbers may be out of date after an edit.
 _NEAR_LINES = 3
 # With more results each is shown with one line; with so many or fewer, all lines of each definition are.
@@ -102,7 +102,7 @@ class LspParams(msgspec.Struct, frozen=True, rename="camel"):
 async def lsp(params: LspParams, ctx: ToolContext) -> ToolResult:
     """Ask the first language server for the file that supports the operation."""
     path, line = params.file_path, params.line
-    if (match := _PATH_WITH_LINE.fullmatch(path)) and not os.path.lexists(ctx.workspace.directory / path):
+    if (match := re.fullmatch(_PATH_WITH_LINE, path)) and not os.path.lexists(ctx.workspace.directory / path):
         path, line = match[1], line or int(match[2])
     target = await resolve_allowed(ctx, path, lambda target: [make_read_need(ctx.workspace, target)])
     with convert_errors(ctx.workspace, target):

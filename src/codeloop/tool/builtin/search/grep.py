@@ -38,7 +38,7 @@ _LOCK_FILES = frozenset({
     "mix.lock",
 })  # fmt: skip
 # Matches `\|` whose backslash is not escaped itself.
-_ESCAPED_BAR = re.compile(r"(?<!\\)\\\|")
+_ESCAPED_BAR = r"(?<!\\)\\\|"
 # A lock file with more matches is left out if other files match, too: its text is generated and long.
 _MAX_LOCK_FILE_MATCHES = 3
 _SHOWN_BY_OTHER_NOTE = "as shown by the search for {} of this step"
@@ -129,7 +129,7 @@ async def _search(path: Path, query: GrepQuery, ctx: ToolContext) -> tuple[GrepR
     """
     try:
         result, note = await _run_search(path, query, ctx)
-        pattern = _ESCAPED_BAR.sub("|", query.pattern)
+        pattern = re.sub(_ESCAPED_BAR, "|", query.pattern)
         if result.matches or note or pattern == query.pattern:
             return result, note
         second, note = await _run_search(path, replace(query, pattern=pattern), ctx)

@@ -25,7 +25,7 @@ _MAX_MATCHES_WITH_CONTEXT = 20
 # How far below a line of a comment the function that it belongs to is searched.
 _MAX_COMMENT_LINES = 60
 # Matches the start of a line of a comment, or of a decorator.
-_COMMENT_START = re.compile(r"\s*(?:\*|/\*|//|#|--|@)")
+_COMMENT_START = r"\s*(?:\*|/\*|//|#|--|@)"
 # The bytes that are reserved for a file's heading.
 _HEADING_BYTES = 100
 _READ_BEFORE_NOTE = "as you read them above"
@@ -82,7 +82,7 @@ def _find_function_start(blocks: Sequence[CodeBlock], lines: Sequence[str], numb
     A line of the comment or the decorators above a function belongs to that function.
     """
     for below in range(number, min(number + _MAX_COMMENT_LINES, len(lines) + 1)):
-        if not _COMMENT_START.match(lines[below - 1]):
+        if not re.match(_COMMENT_START, lines[below - 1]):
             if below > number and any(each.first_line == below for each in blocks):
                 return below
             break

@@ -23,9 +23,9 @@ ANSWER_ADVICE = (
 THREADS_KEY = "threads"
 """The key in the metadata of a `plan_exit` call for all threads so far, with their answers."""
 # Clients write this line above each comment of the user: `About @.codeloop/plans/plan.md line 12:`.
-_COMMENT_HEADING = re.compile(r"^About @(\S+) line (\d+)(?:, again)?:[ \t]*$", re.MULTILINE)
+_COMMENT_HEADING = r"(?m)^About @(\S+) line (\d+)(?:, again)?:[ \t]*$"
 # Matches the lines of the plan that a comment is about, in a code block before it.
-_EXCERPT = re.compile(r"\A```\w*\n.*?^```[ \t]*$", re.DOTALL | re.MULTILINE)
+_EXCERPT = r"(?ms)\A```\w*\n.*?^```[ \t]*$"
 
 
 class PlanThread(Wire):
@@ -106,7 +106,7 @@ def _make_metadata(threads: list[PlanThread]) -> dict[str, object]:
 
 def has_comments(text: str) -> bool:
     """Return whether a text has comments on lines of a plan file, in the form that clients write."""
-    return any(".codeloop/plans/" in heading[1] for heading in _COMMENT_HEADING.finditer(text))
+    return any(".codeloop/plans/" in heading[1] for heading in re.finditer(_COMMENT_HEADING, text))
 
 
 def read_comments(text: str, after: int) -> list[PlanThread]:
@@ -115,13 +115,13 @@ def read_comments(text: str, after: int) -> list[PlanThread]:
     A comment begins with a line `About @FILE line N:`, and a fenced excerpt of the file after it is left out. A text
     without such lines is one comment on the whole plan.
     """
-    headings = list(_COMMENT_HEADING.finditer(text))
+    headings = list(re.finditer(_COMMENT_HEADING, text))
     if not headings:
         return [PlanThread(id=after + 1, text=text.strip())]
     ends = [each.start() for each in headings[1:]] + [len(text)]
     threads: list[PlanThread] = []
     for number, (heading, end) in enumerate(zip(headings, ends, strict=True), after + 1):
-        comment = _EXCERPT.sub("", text[heading.end() : end].strip()).strip()
+        comment = re.sub(_EXCERPT, "", text[heading.end() : end].strip()).strip()
         threads.append(PlanThread(id=number, text=comment, file=heading[1], line=int(heading[2])))
     return threads
 

@@ -7,7 +7,6 @@ from pathlib import Path
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.part import MODEL_NOTES_KEY, SHELL_NOTES_SEPARATOR
 from codeloop.schema.wire import JSON
-from codeloop.tool.builtin.shell.failure_notes import explain_failure
 from codeloop.tool.files.file_access import format_path
 from codeloop.tool.tool import ToolContext, ToolResult
 from codeloop.workspace.process.shells import CommandResult, ShellCommand
@@ -42,6 +41,9 @@ async def format_result(
         screen_notes.append(signal_note)
         notes.append(signal_note)
     elif outcome.code:
+        # Only a failure needs it, and what it loads.
+        from codeloop.tool.builtin.shell.failure_notes import explain_failure
+
         notes.append(f"exit code {outcome.code}{_format_signal(outcome.code)}")
         explanation, is_for_screen = await explain_failure(command.text, outcome, folder, ctx)
         notes += [explanation] if explanation else []

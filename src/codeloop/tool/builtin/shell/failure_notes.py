@@ -18,16 +18,15 @@ from codeloop.workspace.process.shells import CommandResult
 # POSIX: the shell did not find the command.
 _EXIT_CODE_NOT_FOUND = 127
 # The possessive `++` keeps the search linear in long lines of such characters.
-_UNKNOWN_PROGRAM_ERROR = re.compile(r"(?<![\w.+-])([\w.+-]++): (?:command )?not found")
-_CD_ERROR = re.compile(
-    r"\bcd: (?:(?P<bash>.+): (?:No such file or directory|Not a directory)|can't cd to (?P<dash>.+)"
-    r"|no such file or directory: (?P<zsh>.+))$",
-    re.MULTILINE,
+_UNKNOWN_PROGRAM_ERROR = r"(?<![\w.+-])([\w.+-]++): (?:command )?not found"
+_CD_ERROR = (
+    r"(?m)\bcd: (?:(?P<bash>.+): (?:No such file or directory|Not a directory)|can't cd to (?P<dash>.+)"
+    r"|no such file or directory: (?P<zsh>.+))$"
 )
 # Matches `cd` at the start of a command, with its argument in either quotes or none.
-_CD_COMMAND = re.compile(r"(?:^|[;&|(\n])\s*cd\s+(?:\"([^\"]+)\"|'([^']+)'|([^\s;&|)]+))")
-_TEST_NOT_FOUND_ERROR = re.compile(r"^ERROR: (?:file or directory )?not found: (\S+)", re.MULTILINE)
-_TEST_COMMAND = re.compile(
+_CD_COMMAND = r"(?:^|[;&|(\n])\s*cd\s+(?:\"([^\"]+)\"|'([^']+)'|([^\s;&|)]+))"
+_TEST_NOT_FOUND_ERROR = r"(?m)^ERROR: (?:file or directory )?not found: (\S+)"
+_TEST_COMMAND = (
     r"\b(?:pytest|py\.test|tox|nox|unittest|jest|vitest|mocha|(?:make|just|poe|npm|pnpm|yarn|bun|hatch)\b.*\btests?)\b"
 )
 # The entry in a work tree's set of notes that are given once.
@@ -38,12 +37,12 @@ _MAX_NAMED_FOLDERS = 12
 async def explain_failure(command: str, outcome: CommandResult, folder: Path, ctx: ToolContext) -> tuple[str, bool]:
     """Return a note on why a command failed in a folder ("" if the output does not say), and whether users see it."""
     output = outcome.output
-    if outcome.code == _EXIT_CODE_NOT_FOUND and (match := _UNKNOWN_PROGRAM_ERROR.search(output)):
+    if outcome.code == _EXIT_CODE_NOT_FOUND and (match := re.search(_UNKNOWN_PROGRAM_ERROR, output)):
         return _suggest_program(match[1], ctx), True
-    if (match := _CD_ERROR.search(output)) and _CD_COMMAND.search(command):
+    if (match := re.search(_CD_ERROR, output)) and re.search(_CD_COMMAND, command):
         missing = (match["bash"] or match["dash"] or match["zsh"]).strip("'\"")
         return _suggest_folder(missing, _find_folder_of_cd(command, missing, folder), ctx), False
-    if match := _TEST_NOT_FOUND_ERROR.search(output):
+    if match := re.search(_TEST_NOT_FOUND_ERROR, output):
         return await _suggest_target(match[1], folder, ctx), False
     missing_module = explain_missing_module(output, folder, ctx.workspace.root)
     return missing_module or _describe_missing_packages(command, folder, ctx), False
@@ -74,7 +73,7 @@ def _list_names(folder: str) -> list[str]:
 
 def _find_folder_of_cd(command: str, missing: str, folder: Path) -> Path:
     """Return the folder in which the failing `cd` ran: that of the command, changed by the `cd`s before."""
-    for match in _CD_COMMAND.finditer(command):
+    for match in re.finditer(_CD_COMMAND, command):
         name = match[1] or match[2] or match[3]
         if name == missing or not (folder / name).is_dir():
             break
@@ -130,7 +129,7 @@ async def _suggest_target(target: str, folder: Path, ctx: ToolContext) -> str:
 def _describe_missing_packages(command: str, folder: Path, ctx: ToolContext) -> str:
     """Return a note on missing packages that tests need, at the first failing test run in a work tree, else ""."""
     shown_notes = ctx.workspace.shells.warned
-    if not _TEST_COMMAND.search(command) or _MISSING_PACKAGES_KEY in shown_notes:
+    if not re.search(_TEST_COMMAND, command) or _MISSING_PACKAGES_KEY in shown_notes:
         return ""
     shown_notes.add(_MISSING_PACKAGES_KEY)
     return describe_missing_test_packages(folder, ctx.workspace.root, ctx.workspace.environment)

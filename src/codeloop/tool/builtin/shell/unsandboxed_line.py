@@ -58,30 +58,30 @@ _HOOKS_BY_COMMAND = {
     "ls-remote": (),
 }
 """The hooks that each command runs; None: it may run any."""
-_PROGRAM_SETTINGS = re.compile(
+_PROGRAM_SETTINGS = (
     r"credential\..*|core\.(sshcommand|askpass|fsmonitor|gitproxy|editor|alternaterefscommand)|sequence\.editor"
     r"|filter\..*|merge\..*\.driver|gpg\..*|remote\..*\.(receivepack|uploadpack|vcs)|push\.recursesubmodules|gc\.recentobjectshook"
 )
 """Settings by which these commands run programs."""
-_CODE_RUNNERS = re.compile(
+_CODE_RUNNERS = (
     r"npm|npx|pnpm|yarn|bunx?|deno|node|python[\d.]*|uvx?|poetry|pipx?|ruby|bundle|perl|php|make|just|task|gradle|mvn|cargo"
     r"|go|sh|bash|zsh|env|eval|source|\."
 )
 """Matches programs that may load code from the project."""
 # The hooks that `git lfs install` writes consist of such lines.
-_LFS_HOOK_LINE = re.compile(r"\s*(#.*|command -v git-lfs\b.*|git lfs [a-z-]+ \"\$@\"\s*|)\s*")
+_LFS_HOOK_LINE = r"\s*(#.*|command -v git-lfs\b.*|git lfs [a-z-]+ \"\$@\"\s*|)\s*"
 _LFS_SETTINGS = ".lfsconfig"
 """The file of a project in which Git LFS reads settings, such as the address that it sends files to."""
 # `remote.origin.url`, of which a remote may have several: git pushes to all of them
-_REMOTE_ADDRESS = re.compile(r"remote\.(.*)\.(?:url|pushurl)")
+_REMOTE_ADDRESS = r"remote\.(.*)\.(?:url|pushurl)"
 # Where a command without a remote goes: the value is the name of one, or itself an address.
-_DEFAULT_REMOTE = re.compile(r"branch\..*\.(?:remote|pushremote)|remote\.pushdefault")
+_DEFAULT_REMOTE = r"branch\..*\.(?:remote|pushremote)|remote\.pushdefault"
 # `url.git@example.com:.insteadof`: addresses that begin with the value begin with `git@example.com:` instead
-_ADDRESS_START = re.compile(r"url\.(.*)\.(?:insteadof|pushinsteadof)")
+_ADDRESS_START = r"url\.(.*)\.(?:insteadof|pushinsteadof)"
 # Files in which old versions of git kept remotes, and which git still reads.
 _OLD_REMOTE_FOLDERS = ("remotes", "branches")
 # Matches URLs of the network, also in the form of scp: `host:path`. `::` would name a remote helper, a program.
-_URL = re.compile(r"(https?|ssh|git)://.*|[\w.-]+@[\w.-]+:.*|[\w.-]+:(?!:|//).*")
+_URL = r"(https?|ssh|git)://.*|[\w.-]+@[\w.-]+:.*|[\w.-]+:(?!:|//).*"
 _PROGRAM_VARIABLES = (
     *("GIT_SSH", "GIT_SSH_COMMAND", "GIT_ASKPASS", "SSH_ASKPASS", "GIT_EXEC_PATH", "GIT_PROXY_COMMAND"),
     # An interactive rebase of `git pull` starts one of these, even without a terminal.
@@ -90,7 +90,7 @@ _PROGRAM_VARIABLES = (
 """Variables that name a program for git to run."""
 _REPOSITORY_VARIABLES = ("GIT_DIR", "GIT_COMMON_DIR", "GIT_WORK_TREE", "GIT_CONFIG_PARAMETERS")
 """Variables that lead git to another repository, or to settings that are not looked at."""
-_HELPER_PROGRAMS = re.compile(r"ssh|ssh-askpass|gpg2?|git-.*")
+_HELPER_PROGRAMS = r"ssh|ssh-askpass|gpg2?|git-.*"
 """Programs that git finds on the PATH and runs."""
 _SETTING_VARIABLE = "GIT_CONFIG_KEY_"
 """The start of the variables with names of settings; their values are in `GIT_CONFIG_VALUE_0` and so on."""
@@ -192,14 +192,14 @@ class UnsandboxedLineCheck:
                 return f"{setting.name} can't be followed"
             is_writable = self._is_writable(str(included_file), self._root)
             return f"{setting.name} leads to {setting.value}, where sandboxed commands may write" if is_writable else ""
-        if not _PROGRAM_SETTINGS.fullmatch(setting.name) or setting.is_harmless:
+        if not re.fullmatch(_PROGRAM_SETTINGS, setting.name) or setting.is_harmless:
             return ""
         if setting.name == "push.recursesubmodules" and setting.value not in {"check", "no", "false"}:
             return "it pushes submodules, too, with their own hooks"
         words = _split_words(setting.value.lstrip("!"))
         if words is None:
             return f"{setting.name} can't be understood"
-        programs = [word for word in words if _CODE_RUNNERS.fullmatch(word.rpartition("/")[2])]
+        programs = [word for word in words if re.fullmatch(_CODE_RUNNERS, word.rpartition("/")[2])]
         if programs:
             return f"{setting.name} runs `{programs[0]}`, which may load what lies in the project"
         path = next((word for word in words if "/" in word and self._is_writable(word, self._root)), None)
@@ -221,7 +221,7 @@ class UnsandboxedLineCheck:
             if not os.access(path, os.X_OK) or path.is_dir():
                 continue
             lines = _read_text(path).splitlines()
-            if not all(_LFS_HOOK_LINE.fullmatch(line) for line in lines):
+            if not all(re.fullmatch(_LFS_HOOK_LINE, line) for line in lines):
                 return f"its {path.name} hook may run what lies in the project"
             if any("git lfs" in line for line in lines) and (reason := self._find_lfs_doubt(common)):
                 return reason
@@ -246,7 +246,7 @@ class UnsandboxedLineCheck:
     def _find_remote_doubt(self, remote: str, settings: Sequence[GitSetting]) -> str:
         """Return why a remote that a command names may be a folder on this machine, whose hooks run; "": it is not."""
         addresses = _list_remote_addresses(settings)
-        if remote not in addresses and not _URL.fullmatch(remote):
+        if remote not in addresses and not re.fullmatch(_URL, remote):
             return f"{remote} is not a remote of the repository, so it may be a folder whose hooks would run"
         return self._find_address_doubt(addresses, settings)
 
@@ -256,9 +256,9 @@ class UnsandboxedLineCheck:
         for setting in settings:
             # Fetching from this repository itself, as for branches that follow a local one, runs nothing.
             is_here = setting.value == "." and subcommand != "push"
-            if not _DEFAULT_REMOTE.fullmatch(setting.name) or setting.value in addresses or is_here:
+            if not re.fullmatch(_DEFAULT_REMOTE, setting.name) or setting.value in addresses or is_here:
                 continue
-            if not _URL.fullmatch(setting.value):
+            if not re.fullmatch(_URL, setting.value):
                 return f"{setting.name} is {setting.value}, which may be a folder whose hooks would run"
         for folder in _OLD_REMOTE_FOLDERS:
             with suppress(OSError):
@@ -268,9 +268,9 @@ class UnsandboxedLineCheck:
 
     def _find_address_doubt(self, addresses: Mapping[str, Sequence[str]], settings: Sequence[GitSetting]) -> str:
         """Return why one of the remotes, given by their names, may run a program of this machine; "": none does."""
-        starts = [match[1] for setting in settings if (match := _ADDRESS_START.fullmatch(setting.name))]
+        starts = [match[1] for setting in settings if (match := re.fullmatch(_ADDRESS_START, setting.name))]
         for address in (*chain(*addresses.values()), *starts):
-            if _URL.fullmatch(address):
+            if re.fullmatch(_URL, address):
                 continue
             if "::" in address:
                 return f"the remote {address} is reached by a helper program"
@@ -296,7 +296,7 @@ class UnsandboxedLineCheck:
             if self._is_writable(folder or ".", self._root):
                 try:
                     names = [
-                        path.name for path in Path(folder or ".").iterdir() if _HELPER_PROGRAMS.fullmatch(path.name)
+                        path.name for path in Path(folder or ".").iterdir() if re.fullmatch(_HELPER_PROGRAMS, path.name)
                     ]
                 except OSError:
                     continue
@@ -336,7 +336,7 @@ def _list_remote_addresses(settings: Iterable[GitSetting]) -> dict[str, list[str
     """Return all addresses of each remote, by its name."""
     addresses: dict[str, list[str]] = {}
     for setting in settings:
-        if match := _REMOTE_ADDRESS.fullmatch(setting.name):
+        if match := re.fullmatch(_REMOTE_ADDRESS, setting.name):
             addresses.setdefault(match[1], []).append(setting.value)
     return addresses
 

@@ -27,7 +27,7 @@ _STATUS_HINTS = {
     429: "Too many requests; wait before trying again.",
 }
 # Matches a host without a scheme: models sometimes leave it out.
-_BARE_HOST = re.compile(r"(localhost|[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?:[/?#]|$)", re.ASCII)
+_BARE_HOST = r"(?a)(localhost|[\w-]+(?:\.[\w-]+)+)(?::\d+)?(?:[/?#]|$)"
 
 
 class WebfetchParams(Wire):
@@ -83,7 +83,7 @@ def _complete_url(url: str, ctx: ToolContext) -> str:
     if is_inside and os.path.lexists(ctx.workspace.directory / name):
         kind = "folder" if (ctx.workspace.directory / name).is_dir() else "file"
         raise ToolFailure(f"{name} is a {kind} here.", advice="Use the read tool for it.")
-    host = _BARE_HOST.match(name)
+    host = re.match(_BARE_HOST, name)
     return f"{'http' if host[1] in {'localhost', '127.0.0.1'} else 'https'}://{name}" if host else url
 
 

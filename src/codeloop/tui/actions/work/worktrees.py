@@ -28,7 +28,7 @@ from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 # A value in quotes may hold blanks. Not `shlex`: the prompt after the options stays as it was typed.
-_OPTION = re.compile(r"""(-m|--model|--check)[ =]+("[^"]*"|'[^']*'|\S+)\s*""")
+_OPTION = r"""(-m|--model|--check)[ =]+("[^"]*"|'[^']*'|\S+)\s*"""
 _MAX_NOTICE_LINES = 6
 """Lines of an answer that is shown below the conversation; a longer one gets a screen of its own."""
 
@@ -71,7 +71,7 @@ def _parse_comparison(words: str) -> Comparison:
     usage = 'Usage: /compare -m PROVIDER/MODEL -m PROVIDER/MODEL [--check "COMMAND"] PROMPT'
     models: list[str] = []
     check, prompt = None, words.strip()
-    while match := _OPTION.match(prompt):
+    while match := re.match(_OPTION, prompt):
         prompt = prompt[match.end() :]
         value = match[2].strip("\"'")
         if match[1] == "--check":

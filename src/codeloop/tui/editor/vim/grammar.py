@@ -22,24 +22,25 @@ _UNSUPPORTED = r"(?P<unsupported>(?:[dcy<>]|g[uU~])?['`].|[mq@zZ\[\]].|g[^gGeE_u
 _COLON = r"(?P<colon>:[^\n]*\n)"
 """A colon command; only a line number after the colon does something here."""
 # Such as `3dw`, `d2w`, `"ayy` or `ci(` (an operator), `5j` (a motion), `rx` or `p` (a command), `qa` (unsupported).
-NORMAL_COMMAND = re.compile(
+NORMAL_COMMAND = (
     rf"{_PREFIX}(?:(?P<operator>{_OPERATOR})(?P<second_count>{_NUMBER})?(?:(?P<target>{_MOTION}|{_OBJECT})|(?P<repeated>g?[dcy<>uU~]))"
     rf"|(?P<motion>{_MOTION})|(?P<command>r{_ANY}|g[Jiv]|[iaIAoOxXDCYsSpPuJ~vVR.])|{_COLON}|{_UNSUPPORTED})\Z"
 )
 """A complete command in normal mode."""
 # Such as `5j` (a motion), `i(` (an object), `d`, `rx` or `"ay` (a command), `qa` (unsupported).
-VISUAL_COMMAND = re.compile(
+VISUAL_COMMAND = (
     rf"{_PREFIX}(?:(?P<motion>{_MOTION})|(?P<object>{_OBJECT})"
     rf"|(?P<command>r{_ANY}|g[JuU~v]|[dxcsyopPJ~uUvVXDCSRY<>])|{_COLON}|{_UNSUPPORTED})\Z"
 )
 """A complete command in visual mode."""
 # Such as `"`, `"a`, `3`, `3d`, `ci`, `f`, `/tex` or `:1`.
-COMMAND_START = re.compile(
-    rf'(?:"|(?:".)?(?:[1-9]\d*)?(?:"|(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?(?:[iagfFtTrmq@zZ\[\]\'`]|{_LINE}|:[^\n]*)?))\Z'
+COMMAND_START = (
+    rf'(?:"|(?:".)?(?:[1-9]\d*)?(?:"|(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?'
+    rf"(?:[iagfFtTrmq@zZ\[\]'`]|{_LINE}|:[^\n]*)?))\Z"
 )
 """Matches the start of a command. Keys that no pattern matches are dropped."""
 # Such as `/tex`, `d?tex` or `:1`.
-LINE_COMMAND_START = re.compile(rf'(?:".)?(?:[1-9]\d*)?(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?[/?:][^\n]*\Z')
+LINE_COMMAND_START = rf'(?:".)?(?:[1-9]\d*)?(?:".)?(?:{_OPERATOR})?(?:[1-9]\d*)?[/?:][^\n]*\Z'
 """Matches the start of a search or a colon command, which Enter ends."""
 
 KEY_COMMANDS = {

@@ -1,17 +1,17 @@
 """The motions of vi: functions that find the offset in a text to which a motion goes."""
 
-import re
 from typing import Literal
 
 from msgspec import Struct
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.tui.editor.grapheme_bounds import find_next_edge, find_previous_edge, snap_to_edge
 from codeloop.tui.editor.words import classify_character, find_next_word, find_previous_word, find_word_end
 
 _LAST_LINE = 1 << 30
 """A line number that no text has, and which therefore means the last line."""
-_SENTENCE_END = re.compile(r"[.!?][\])\"']*\s+")
-_BLANK_LINES = re.compile(r"\n\n+")
+_SENTENCE_END = r"[.!?][\])\"']*\s+"
+_BLANK_LINES = r"\n\n+"
 OperatorReach = Literal["exclusive", "inclusive", "lines"]
 """The text that an operator covers: up to the motion's end, including the character there, or whole lines."""
 
@@ -197,9 +197,9 @@ _WORD_MOTIONS = {"w": find_next_word, "b": find_previous_word, "e": find_word_en
 
 def list_sentence_starts(text: str) -> list[int]:
     """Return the offsets at which sentences begin; blank lines between paragraphs count as a sentence."""
-    starts = {0, *(end.end() for end in _SENTENCE_END.finditer(text))}
+    starts = {0, *(end.end() for end in compile_once(_SENTENCE_END).finditer(text))}
     starts -= {index for index in starts if text[index : index + 1] == "\n"}
-    starts |= {index for gap in _BLANK_LINES.finditer(text) for index in (gap.start() + 1, gap.end())}
+    starts |= {index for gap in compile_once(_BLANK_LINES).finditer(text) for index in (gap.start() + 1, gap.end())}
     return sorted(index for index in starts if index < len(text))
 
 

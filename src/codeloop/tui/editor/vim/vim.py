@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.tui.editor.buffer import Buffer
 from codeloop.tui.editor.grapheme_bounds import find_next_edge, find_previous_edge, snap_to_edge
 from codeloop.tui.editor.vim.changes import (
@@ -78,7 +79,7 @@ class Vim(VimOperators):
         if key in SCROLL_COMMANDS:
             self.run_action(SCROLL_COMMANDS[key])
             return True
-        if LINE_COMMAND_START.match(self._keys):
+        if compile_once(LINE_COMMAND_START).match(self._keys):
             return self._press_line(key, character)
         # Within a command, a key that has a character is meant as that.
         letter = character if self._keys and character is not None else KEY_COMMANDS.get(key, character)
@@ -123,11 +124,13 @@ class Vim(VimOperators):
     def _add_key(self, character: str) -> None:
         """Add a key to the command, and execute it once it is complete; keys that begin no command are dropped."""
         self._keys += character
-        command = (NORMAL_COMMAND if self.mode == "normal" else VISUAL_COMMAND).match(self._keys)
+        command = (compile_once(NORMAL_COMMAND) if self.mode == "normal" else compile_once(VISUAL_COMMAND)).match(
+            self._keys
+        )
         if command is not None:
             self._keys = ""
             self._execute(command)
-        elif COMMAND_START.match(self._keys) is None:
+        elif compile_once(COMMAND_START).match(self._keys) is None:
             self._keys = ""
 
     def find_selection(self) -> tuple[int, int]:
@@ -343,7 +346,7 @@ class Vim(VimOperators):
             return
         if count:
             keys = f"{count}{keys.lstrip('0123456789')}"
-        command = NORMAL_COMMAND.match(keys)
+        command = compile_once(NORMAL_COMMAND).match(keys)
         if command is None:
             return
         self._execute(command)

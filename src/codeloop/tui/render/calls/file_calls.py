@@ -1,12 +1,12 @@
 """Renders calls of tools that read or change files, and of `lsp`; below a change, the new diagnostics."""
 
-import re
 from collections.abc import Iterator
 from itertools import islice
 
 from msgspec import Struct
 from rich.segment import Segment
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.tui.render.calls.generic_calls import render_generic
 from codeloop.tui.render.calls.tool_call import MAX_ROWS, CallBody, ToolCall, as_list, as_mapping
@@ -26,9 +26,9 @@ _MAX_DIFF_LENGTH = 150_000
 """Characters of a diff that are parsed."""
 # The arguments of a call that the model is still writing are incomplete JSON, which no parser reads. Matches
 # `"filePath": "src/a.py"` in them.
-_JSON_PATH = re.compile(r'"(?:filePath|path)"\s*:\s*"((?:[^"\\]|\\.)*)"')
+_JSON_PATH = r'"(?:filePath|path)"\s*:\s*"((?:[^"\\]|\\.)*)"'
 # Matches `*** Update File: src/a.py`, up to the end of the line, which may be written as in JSON.
-_PATCH_FILE_HEADER = re.compile(r"\*\*\* (?:Update|Add|Delete) File: (.+?)(?:\\n|\n|$)")
+_PATCH_FILE_HEADER = r"\*\*\* (?:Update|Add|Delete) File: (.+?)(?:\\n|\n|$)"
 _FOLDED_PROBLEM_ROWS = 4
 """Diagnostics that are shown while the call is folded."""
 _MAX_MESSAGE_LENGTH = 400
@@ -135,8 +135,8 @@ def _describe_subject(call: ToolCall, patches: list[PatchedFile]) -> str:
 def _find_paths(call: ToolCall) -> list[str]:
     """Return the paths in the arguments of a call that may still be written."""
     raw = getattr(call.part.state, "raw", "") or call.get_input("patchText")
-    match = _JSON_PATH.search(raw)
-    return [match[1]] if match else _PATCH_FILE_HEADER.findall(raw)
+    match = compile_once(_JSON_PATH).search(raw)
+    return [match[1]] if match else compile_once(_PATCH_FILE_HEADER).findall(raw)
 
 
 def _describe_progress(call: ToolCall) -> list[str]:

@@ -1,6 +1,5 @@
 """Draws diffs: the lines of a file below each other, or if there is room, the old and the new ones side by side."""
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cached_property
@@ -9,6 +8,7 @@ from itertools import zip_longest
 from rich.segment import Segment
 from rich.style import Style
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut_path, fold_line, pad_row
 from codeloop.tui.render.code_highlighter import CodeHighlighter, find_language
@@ -212,7 +212,7 @@ def _overlay_style(row: Row, spans: WordSpans, style: Style) -> Row:
     return overlaid
 
 
-_WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
+_WORD = r"(?s)\w+|\s+|."
 # Comparing takes the square of the number of words: longer lines would delay the screen.
 _MAX_COMPARED_LENGTH = 400
 """Characters of a line that is compared word by word."""
@@ -227,7 +227,7 @@ def compare_words(old: str, new: str) -> tuple[WordSpans, WordSpans]:
     """Return the spans of the words that differ in two lines; none if they are too long or too different."""
     if len(old) > _MAX_COMPARED_LENGTH or len(new) > _MAX_COMPARED_LENGTH or old == new:
         return [], []
-    old_words, new_words = _WORD.findall(old), _WORD.findall(new)
+    old_words, new_words = compile_once(_WORD).findall(old), compile_once(_WORD).findall(new)
     if len(old_words) > _MAX_COMPARED_WORDS or len(new_words) > _MAX_COMPARED_WORDS:
         return [], []
     blocks = SequenceMatcher(None, old_words, new_words, autojunk=False).get_matching_blocks()

@@ -6,12 +6,13 @@ from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.tui.render.cells import expand_tabs
 
 DiffSign = Literal[" ", "+", "-"]
 # Matches `@@ -12,5 +12,7 @@`; a count that is left out is 1.
-_HUNK_HEADER = re.compile(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK_HEADER = r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@"
 
 
 class DiffLine(Struct, frozen=True):
@@ -62,7 +63,7 @@ def parse_patches(text: str) -> Iterator[PatchedFile]:
     at = 0
     while at < len(lines):
         line = lines[at]
-        if (match := _HUNK_HEADER.match(line)) is not None:
+        if (match := compile_once(_HUNK_HEADER).match(line)) is not None:
             hunk, at = _parse_hunk(lines, at + 1, [int(part or 1) for part in match.groups()])
             hunks.append(hunk)
             continue

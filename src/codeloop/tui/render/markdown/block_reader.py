@@ -11,6 +11,8 @@ from typing import Literal, NamedTuple
 import msgspec
 from msgspec import Struct
 
+from codeloop.kit.text.patterns import compile_once
+
 BlockKind = Literal["paragraph", "heading", "rule", "table", "rows", "code", "line"]
 
 
@@ -77,22 +79,22 @@ class _OpenBlock(Struct):
 
 
 # `---`, `* * *`
-_RULE = re.compile(r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}")
+_RULE = r" {0,3}([-*_])[ \t]*(?:\1[ \t]*){2,}"
 # `## Title`, `## Title ##`
-_HEADING = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*")
+_HEADING = r" {0,3}(#{1,6})(?:[ \t]+(.*?))??(?:[ \t]+#+)?[ \t]*"
 # `~~~`, "```python"
-_FENCE = re.compile(r"( {0,3})(`{3,}|~{3,})[ \t]*([^`]*)")
+_FENCE = r"( {0,3})(`{3,}|~{3,})[ \t]*([^`]*)"
 # The line below a heading: `====`, `----`
-_SETEXT_UNDERLINE = re.compile(r" {0,3}(=+|-+)[ \t]*")
-_QUOTE = re.compile(r" {0,3}> ?")
+_SETEXT_UNDERLINE = r" {0,3}(=+|-+)[ \t]*"
+_QUOTE = r" {0,3}> ?"
 # `- text`, `3. text`, `3) text`
-_LIST_ITEM = re.compile(r"( *)([-*+]|(\d{1,9})([.)]))(?: +|\t|$)")
+_LIST_ITEM = r"( *)([-*+]|(\d{1,9})([.)]))(?: +|\t|$)"
 # `[ ] text`, `[x] text`, behind the marker of an item
-_TASK_BOX = re.compile(r"\[([ xX])\][ \t]+")
+_TASK_BOX = r"\[([ xX])\][ \t]+"
 # `|---|:--:|`
-_TABLE_DELIMITER = re.compile(r" *\|?(?: *:?-+:? *\|)* *:?-+:? *\|? *")
+_TABLE_DELIMITER = r" *\|?(?: *:?-+:? *\|)* *:?-+:? *\|? *"
 # A line that begins so can only begin or continue a paragraph, which saves the other patterns.
-_TEXT_START = re.compile(r"[A-Za-z\"'(]")
+_TEXT_START = r"[A-Za-z\"'(]"
 # Open paragraphs and lines are parsed again with each delta, so long ones are split.
 MAX_OPEN_LENGTH = 2_000
 """Characters of an open paragraph or line."""
@@ -167,7 +169,7 @@ class BlockReader:
             and block.kind == "paragraph"
             and continues_all
             and not self._is_after_blank
-            and _TEXT_START.match(content)
+            and compile_once(_TEXT_START).match(content)
         ):
             # A shortcut for the most frequent kind of line.
             yield from self._add_paragraph_line(content)
@@ -178,7 +180,7 @@ class BlockReader:
         """Return how many of the open containers a line continues, and its content within them."""
         for number, container in enumerate(self._containers):
             if not container.marker:
-                match = _QUOTE.match(line)
+                match = compile_once(_QUOTE).match(line)
                 if match is None:
                     return number, line
                 line = line[match.end() :]
@@ -189,7 +191,7 @@ class BlockReader:
             if indent >= container.indent:
                 line = line[container.indent :]
             # More lenient than CommonMark, which wants a list below `10.` indented by four cells.
-            elif indent >= 2 and _LIST_ITEM.match(line):
+            elif indent >= 2 and compile_once(_LIST_ITEM).match(line):
                 line = line[indent:]
             else:
                 return number, line
@@ -216,7 +218,7 @@ class BlockReader:
         # CommonMark's lazy continuation: a paragraph goes on in a line without the marks of its containers.
         is_lazy = self._open_block is not None and self._open_block.kind == "paragraph" and not self._is_after_blank
         while depth < MAX_NESTING:
-            if (match := _QUOTE.match(content)) is not None:
+            if (match := compile_once(_QUOTE).match(content)) is not None:
                 yield from self._close_containers(depth)
                 self._containers.append(_Container())
                 content, depth, is_lazy = content[match.end() :], depth + 1, False
@@ -257,9 +259,9 @@ class BlockReader:
 
         `interrupts_paragraph`: the item would interrupt a paragraph, which only some items may.
         """
-        match = _LIST_ITEM.match(content)
+        match = compile_once(_LIST_ITEM).match(content)
         # Outside of lists and quotations, four blanks begin an indented code block.
-        if match is None or _RULE.fullmatch(content) or (len(match[1]) > 3 and depth == 0):
+        if match is None or compile_once(_RULE).fullmatch(content) or (len(match[1]) > 3 and depth == 0):
             return None
         text, number = content[match.end() :], match[3]
         if interrupts_paragraph and (not text.strip() or (number and number not in {"0", "1"})):
@@ -277,22 +279,28 @@ class BlockReader:
         self._forget_items(depth)
         self._last_items[depth] = _ItemNumber(kind, item_number)
         marker = f"{item_number}{kind}" if number else "•"
-        if (task := _TASK_BOX.match(text)) is not None:
+        if (task := compile_once(_TASK_BOX).match(text)) is not None:
             marker, text = f"[{task[1].lower()}]", text[task.end() :]
         indent = len(match[1]) + len(match[2]) + max(width, 1)
         return _Container(indent=indent, marker=marker), text
 
     def _ends_paragraph(self, content: str) -> bool:
         """Return whether a line ends the paragraph before it."""
-        return any(pattern.fullmatch(content) for pattern in (_RULE, _SETEXT_UNDERLINE, _HEADING, _FENCE)) or (
-            content.count("|") > 0 and _TABLE_DELIMITER.fullmatch(content) is not None
-        )
+        return any(
+            pattern.fullmatch(content)
+            for pattern in (
+                compile_once(_RULE),
+                compile_once(_SETEXT_UNDERLINE),
+                compile_once(_HEADING),
+                compile_once(_FENCE),
+            )
+        ) or (content.count("|") > 0 and compile_once(_TABLE_DELIMITER).fullmatch(content) is not None)
 
     def _parse_block(self, content: str) -> Iterator[Leaf]:
         """Parse a line, without its containers, that may begin a block."""
         block = self._open_block
         if block is not None and block.kind == "paragraph" and block.lines:
-            if (match := _SETEXT_UNDERLINE.fullmatch(content)) and not block.is_partly_yielded:
+            if (match := compile_once(_SETEXT_UNDERLINE).fullmatch(content)) and not block.is_partly_yielded:
                 self._open_block = None
                 text = "\n".join(block.lines)
                 yield self._make_leaf(
@@ -300,7 +308,7 @@ class BlockReader:
                 )
                 return
             if (
-                _TABLE_DELIMITER.fullmatch(content)
+                compile_once(_TABLE_DELIMITER).fullmatch(content)
                 and len(split_cells(block.lines[-1])) == len(split_cells(content))
                 and "|" in content
             ):
@@ -313,15 +321,15 @@ class BlockReader:
         if block is not None and block.kind == "table" and "|" in content:
             yield from self._add_row(block, content)
             return
-        if (match := _FENCE.fullmatch(content)) is not None:
+        if (match := compile_once(_FENCE).fullmatch(content)) is not None:
             yield from self._close_block()
             info = match[3].strip().partition(" ")[0]
             yield self._make_leaf("code", "", info=info)
             self._open_block = _OpenBlock("fence", [], fence=match[2], indent=len(match[1]))
-        elif (match := _HEADING.fullmatch(content)) is not None:
+        elif (match := compile_once(_HEADING).fullmatch(content)) is not None:
             yield from self._close_block()
             yield self._make_leaf("heading", match[2] or "", level=len(match[1]))
-        elif _RULE.fullmatch(content) is not None:
+        elif compile_once(_RULE).fullmatch(content) is not None:
             yield from self._close_block()
             yield self._make_leaf("rule", "")
         elif content.startswith("    ") and block is None:

@@ -5,6 +5,8 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from codeloop.kit.text.patterns import compile_once
+
 PLAIN, EMPHASIS, STRONG, STRIKE, CODE, LINK, ADDRESS, IMAGE = 0, 1, 2, 4, 8, 16, 32, 64
 """The markup of a piece of text, as bits: a piece may have several."""
 
@@ -44,10 +46,10 @@ class _Bracket(Struct):
     is_image: bool
 
 
-_SPECIAL_CHARACTER = re.compile(r"[\\`*_~\[\]!<&\n]|(?<![A-Za-z0-9])(?:https?://|www\.)[^\s<>`]+")
+_SPECIAL_CHARACTER = r"[\\`*_~\[\]!<&\n]|(?<![A-Za-z0-9])(?:https?://|www\.)[^\s<>`]+"
 # In order: `\*`, the line ends, "`", `<https://example.org>` and `<me@example.org>`, `&amp;`, `**`, `[` and `![`, `]`,
 # and `https://example.org`.
-_TOKEN = re.compile(
+_MARK_START = (
     r"\\(?P<escaped>[!-/:-@\[-`{-~])"
     r"|(?P<hard>(?: {2,}|\\)\n *)|(?P<soft> ?\n *)"
     r"|(?P<ticks>`+)"
@@ -58,15 +60,13 @@ _TOKEN = re.compile(
     r"|(?P<bare>(?<![A-Za-z0-9])(?:https?://|www\.)[^\s<>`]+)"
 )
 # What follows the `]` of a link: `(address)`, `(<address with blanks>)`, `(address "title")`.
-_LINK_TARGET = re.compile(
-    r"\(\s*(?:<([^<>\n]*)>|((?:[^\s()\\]|\\.|\((?:[^\s()\\]|\\.)*\))*))(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
-)
+_LINK_TARGET = r"\(\s*(?:<([^<>\n]*)>|((?:[^\s()\\]|\\.|\((?:[^\s()\\]|\\.)*\))*))(?:\s+(?:\"[^\"]*\"|'[^']*'))?\s*\)"
 # The beginning of one at the end of a text that still grows: `(https://exa`.
-_OPEN_LINK_TARGET = re.compile(r"\([^\s()]*(?:\([^\s()]*\)?)?\Z")
+_OPEN_LINK_TARGET = r"\([^\s()]*(?:\([^\s()]*\)?)?\Z"
 # A single star within a word or a path is more often a pattern or a multiplication than emphasis.
 _BEFORE_STAR = "([{\"'>-*_~\u201c\u2014"
 """Characters other than a space that may precede a single star that begins emphasis."""
-_LINE_BREAK = re.compile(r" *\n *")
+_LINE_BREAK = r" *\n *"
 _WRAPPED_LENGTH = 60
 """Characters of a line from which its end counts as a wrap; the end of a shorter line is taken as a line break."""
 # A text with more is not prose, and pairing takes the square of their number.
@@ -76,7 +76,7 @@ _MAX_DELIMITERS = 400
 
 def parse_pieces(text: str, *, is_open: bool = False) -> list[Piece]:
     """Return a paragraph in pieces. `is_open`: it still grows, so open emphasis, code and links are taken as closed."""
-    if _SPECIAL_CHARACTER.search(text) is None:
+    if compile_once(_SPECIAL_CHARACTER).search(text) is None:
         return [Piece(text)]
     return _InlineParser(text, is_open=is_open).parse()
 
@@ -96,7 +96,7 @@ class _InlineParser:
     def parse(self) -> list[Piece]:
         """Return the paragraph in pieces."""
         text, position = self._text, 0
-        while (match := _TOKEN.search(text, position)) is not None:
+        while (match := compile_once(_MARK_START).search(text, position)) is not None:
             if match.start() > position:
                 self._pieces.append(Piece(text[position : match.start()]))
             position = self._parse_token(match)
@@ -210,12 +210,12 @@ class _InlineParser:
             self._pieces.append(Piece("]"))
             return end
         bracket = self._brackets.pop()
-        target = _LINK_TARGET.match(self._text, end)
+        target = compile_once(_LINK_TARGET).match(self._text, end)
         if target is not None:
             # A backslash before a punctuation mark is dropped.
             link = re.sub(r"\\([!-/:-@\[-`{-~])", r"\1", target[1] or target[2] or "")
             link_end = target.end()
-        elif self._is_open and (end == len(self._text) or _OPEN_LINK_TARGET.match(self._text, end)):
+        elif self._is_open and (end == len(self._text) or compile_once(_OPEN_LINK_TARGET).match(self._text, end)):
             link, link_end = "", len(self._text)
         else:
             self._pieces.append(Piece("]"))
@@ -333,7 +333,7 @@ def _is_punctuation(char: str) -> bool:
 
 def _trim_code(text: str) -> str:
     """Return the text of a code span: without the blank on each side that separates it from the backticks."""
-    text = _LINE_BREAK.sub(" ", text)
+    text = compile_once(_LINE_BREAK).sub(" ", text)
     return text[1:-1] if len(text) > 2 and text[0] == text[-1] == " " and text.strip() else text
 
 

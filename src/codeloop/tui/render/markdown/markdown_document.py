@@ -1,11 +1,11 @@
 """`MarkdownDocument` renders a growing Markdown text: finished rows are kept, and only the end is rendered again."""
 
-import re
 from collections.abc import Iterable
 from itertools import zip_longest
 
 from rich.segment import Segment
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.kit.text.terminal_text import escape_answer_controls
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import cut_line, expand_tabs, fold_line, measure_row, pad_row, wrap_line
@@ -19,11 +19,11 @@ CODE_BACKGROUND = "background_panel"
 """The theme's colour behind code."""
 # A line that is too short to decide which block it begins is not drawn yet, such as `##`, `- [` or `1.`: its rows might
 # jump with the next letter.
-_UNDECIDED_LINE = re.compile(
+_UNDECIDED_LINE = (
     r"[ >]*(?:#{1,6} *|[-*+] ?(?:\[[ xX]?\]? ?)?|\d{1,9}[.)]? ?|[`~]{1,2}|(?:`{3,}|~{3,})\S*|[-*_ =]+|\*{1,3})?"
 )
 # The beginning of a table's second line: `|--`.
-_DELIMITER_START = re.compile(r"\|[-:| ]*")
+_DELIMITER_START = r"\|[-:| ]*"
 
 
 class MarkdownDocument:
@@ -94,7 +94,7 @@ class MarkdownDocument:
         line = self._line.rstrip("\r")
         fence = reader.open_fence
         # Within code, a line may still become the fence that closes it.
-        is_undecided = fence.startswith(line.strip()[:3]) if fence else _UNDECIDED_LINE.fullmatch(line)
+        is_undecided = fence.startswith(line.strip()[:3]) if fence else compile_once(_UNDECIDED_LINE).fullmatch(line)
         leaves: list[Leaf] = []
         if line and (self._is_line_begun or not is_undecided):
             leaves += _parse_line_piece(reader, line, is_line_begun=self._is_line_begun)
@@ -227,7 +227,7 @@ def _split_off_table(leaf: Leaf) -> list[Leaf]:
         return [leaf]
     *before, last = leaf.text.split("\n")
     header = last
-    if before and _DELIMITER_START.fullmatch(last):
+    if before and compile_once(_DELIMITER_START).fullmatch(last):
         header = before.pop()
     if not header.startswith("|"):
         return [leaf]

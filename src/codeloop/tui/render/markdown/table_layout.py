@@ -1,11 +1,11 @@
 """`TableLayout` lays out a Markdown table in a given width."""
 
-import re
 from collections.abc import Sequence
 from typing import Literal
 
 from rich.segment import Segment
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import measure_row, wrap_line
 from codeloop.tui.render.markdown.block_reader import split_cells
@@ -13,7 +13,7 @@ from codeloop.tui.render.markdown.inline_parser import parse_pieces, split_lines
 from codeloop.tui.render.markdown.prose_styles import ProseStyles
 
 # The only way to have several lines in a cell; GitHub shows it so.
-_BREAK_TAG = re.compile(r"<br */?>")
+_BREAK_TAG = r"<br */?>"
 _MIN_COLUMN_WIDTH = 6
 """Cells for each column, below which there is no room for columns: each row becomes a list of its cells."""
 _SEPARATOR = " │ "
@@ -56,7 +56,7 @@ class TableLayout:
 
     def _read_cell(self, text: str, attributes: str) -> CellLines:
         # Two blanks before a line end are Markdown's hard break.
-        lines = split_lines(parse_pieces(_BREAK_TAG.sub("  \n", text)))
+        lines = split_lines(parse_pieces(compile_once(_BREAK_TAG).sub("  \n", text)))
         return [self._prose.make_segments(line, attributes=attributes) for line in lines]
 
     def _fit_widths(self, rows: Sequence[list[CellLines]]) -> list[int]:

@@ -1,15 +1,15 @@
 """Splits the input from the terminal into keys, pastes, and answers to queries."""
 
-import re
 from collections.abc import Generator, Iterator
 from typing import Literal
 
 from msgspec import Struct
 
+from codeloop.kit.text.patterns import compile_once
+
 PASTE_START, PASTE_END = "\x1b[200~", "\x1b[201~"
 """The marks of bracketed paste."""
-_ANSWER = re.compile(
-    # An answer to a numbered query, of a colour or of the clipboard: `ESC ]11;rgb:0000/0000/0000 BEL`.
+_ANSWER = (
     r"\x1b\](?P<query>\d+);(?P<text>[^\x07\x1b]*)(?:\x07|\x1b\\)"
     r"|\x1b\[\?(?P<attributes>[\d;]*)c"
     r"|\x1b\[\?1;0;(?P<colours>\d+)(?:;\d+)?S"
@@ -19,7 +19,7 @@ _ANSWER = re.compile(
     r"|\x1b_G[^\x1b]*\x1b\\"
 )
 # The start of an answer or of a paste's mark that was cut off at the end of a read.
-_INCOMPLETE = re.compile(
+_INCOMPLETE = (
     r"\x1b(?:\](?:\d+(?:;[^\x07\x1b]*\x1b?)?)?|_(?:G[^\x1b]*\x1b?)?|P(?:>(?:\|[^\x07\x1b]*\x1b?)?)?"
     r"|\[(?:\?[\d;]*|6(?:;[\d;]*)?|2|20|200)?)?"
 )
@@ -70,13 +70,13 @@ class InputParser:
             if data.startswith(PASTE_START):
                 self._paste_pieces = []
                 data = data[len(PASTE_START) :]
-            elif (match := _ANSWER.match(data)) is not None:
+            elif (match := compile_once(_ANSWER).match(data)) is not None:
                 # The last group that matched holds the answer's text. Its name is that of the query, unless this has a
                 # number, which is then in the group `query`.
                 name = match.lastgroup or ""
                 yield TerminalInput("answer", match[name] if name else "", match["query"] or name)
                 data = data[match.end() :]
-            elif len(data) < _MAX_ANSWER_LENGTH and _INCOMPLETE.fullmatch(data):
+            elif len(data) < _MAX_ANSWER_LENGTH and compile_once(_INCOMPLETE).fullmatch(data):
                 self._partial = data
                 return
             else:

@@ -1,18 +1,18 @@
 """Parses keys that Textual takes for others or does not know: Alt with Enter, Ctrl or a letter, and xterm's format."""
 
-import re
 from collections.abc import Iterable
 
 from msgspec import Struct
 from textual import events
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.tui.terminal.textual_private import XTermParser, add_sequences
 
 # Kitty's protocol tells Ctrl+[, Ctrl+i and Ctrl+m from Escape, Tab and Enter; other terminals send the same byte for
 # both. Here they are taken as Escape, Tab and Enter everywhere, so that key bindings work the same.
 _PLAIN_KEY_SEQUENCES = {"\x1b[91;5u": "\x1b[27u", "\x1b[105;5u": "\x1b[9u", "\x1b[109;5u": "\x1b[13u"}
 """The sequences of Ctrl+[, Ctrl+i and Ctrl+m, each with that of Escape, Tab or Enter."""
-_XTERM_KEY = re.compile(r"\x1b\[27;(\d+);(\d+)~")
+_XTERM_KEY = r"\x1b\[27;(\d+);(\d+)~"
 """A key in xterm's format, which is also that of its `modifyOtherKeys`: modifiers + 1, and the code point."""
 _SHIFT_BIT = 1
 
@@ -52,7 +52,7 @@ def normalise_sequence(sequence: str) -> str:
 
     Kitty's sequences of Ctrl+[, Ctrl+i and Ctrl+m become those of Escape, Tab and Enter; others are returned unchanged.
     """
-    match = _XTERM_KEY.fullmatch(sequence)
+    match = compile_once(_XTERM_KEY).fullmatch(sequence)
     if match is None:
         return _PLAIN_KEY_SEQUENCES.get(sequence, sequence)
     modifiers, code = int(match[1]), int(match[2])

@@ -1,8 +1,8 @@
 """Detects pastes in terminals without bracketed paste: several lines arrive faster than anybody types."""
 
-import re
 from collections.abc import Iterable, Iterator
 
+from codeloop.kit.text.patterns import compile_once
 from codeloop.tui.terminal.input.input_parser import TerminalInput
 
 ENTER_GAP_SECONDS = 0.005
@@ -15,14 +15,13 @@ PASTE_PAUSE_SECONDS = 0.2
 STOP_KEYS = frozenset({"\x1b", "\x03", "\x1b[27u", "\x1b[27;1u", "\x1b[99;5u", "\x1b[27;5;99~"})
 """Escape and Ctrl-C, as terminals write them."""
 # It is no key, but occurs in output that is copied and pasted.
-_COLOUR_SEQUENCE = re.compile(r"\x1b\[[\d;:]*m")
+_COLOUR_SEQUENCE = r"\x1b\[[\d;:]*m"
 # A line feed is no line end here: it is a key that begins a new line in the prompt.
-_PASTED_LINES = re.compile(r"\r[\r\n\t]*[^\x00-\x1f\x7f]")
+_PASTED_LINES = r"\r[\r\n\t]*[^\x00-\x1f\x7f]"
 """A line end followed by text."""
-_TEXT_OR_KEY = re.compile(
-    r"(?P<text>[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+)"
-    r"|\x1b\[[0-?]*[ -/]*(?:[@-~]|\Z)|\x1bO(?:.|\Z)|\x1b[^\[O]|[\x00-\x1f\x7f]",
-    re.DOTALL,
+_TEXT_OR_KEY = (
+    r"(?s)(?P<text>[^\x00-\x08\x0b\x0c\x0e-\x1f\x7f]+)"
+    r"|\x1b\[[0-?]*[ -/]*(?:[@-~]|\Z)|\x1bO(?:.|\Z)|\x1b[^\[O]|[\x00-\x1f\x7f]"
 )
 """A piece of text, or one key; a sequence that is cut off at the end of a read is passed on as it is."""
 
@@ -52,7 +51,7 @@ class PasteDetector:
             yield from self.flush()
         for item in inputs:
             if item.kind == "keys":
-                yield from self._detect_in_keys(_COLOUR_SEQUENCE.sub("", item.text), now)
+                yield from self._detect_in_keys(compile_once(_COLOUR_SEQUENCE).sub("", item.text), now)
             else:
                 if item.kind == "paste":
                     yield from self.flush()
@@ -67,7 +66,7 @@ class PasteDetector:
 
     def _detect_in_keys(self, keys: str, now: float) -> Iterator[TerminalInput]:
         """Split keys into pieces of text, which may belong to a paste, and other keys, which end one."""
-        for piece in _TEXT_OR_KEY.finditer(keys):
+        for piece in compile_once(_TEXT_OR_KEY).finditer(keys):
             key = piece[0]
             if piece["text"] is not None:
                 yield from self._take_text(key, now)
@@ -101,7 +100,7 @@ class PasteDetector:
         text = "".join([*self._held, text])
         self._held.clear()
         # An Enter is held if it may end a pasted line: behind text, or right after other text.
-        if _PASTED_LINES.search(text):
+        if compile_once(_PASTED_LINES).search(text):
             self._is_paste = True
         elif not (text.endswith("\r") and (len(text) > 1 or pause < ENTER_GAP_SECONDS)):
             yield TerminalInput("keys", text)

@@ -21,12 +21,12 @@ QUERIES = f"\x1b[>q\x1b[?1;1;0S{CELL_QUERY}\x1b[c"
 """The queries of the version, of the colours of a sixel, of the size of a cell, and of the attributes."""
 _SIXEL_ATTRIBUTE = "4"
 """The number in a terminal's attributes that stands for sixels."""
-_KITTY_VERSION = re.compile(r"kitty\((\d+)\.(\d+)|ghostty")
+_KITTY_VERSION = r"kitty\((\d+)\.(\d+)|ghostty"
 # Kitty has Unicode placeholders, which pictures within the conversation need, since this version.
 _MIN_KITTY_VERSION = (0, 28)
-_ITERM_VERSION = re.compile(r"iterm2|wezterm|mintty")
+_ITERM_VERSION = r"iterm2|wezterm|mintty"
 # These terminals do not erase a picture over which text is written: it would stay when the conversation scrolls.
-_NO_ERASE_VERSION = re.compile(r"konsole")
+_NO_ERASE_VERSION = r"konsole"
 _TMUX_FORMAT = "#{client_termtype}\n#{client_termfeatures}\n#{allow-passthrough}"
 
 _ITERM_PROGRAMS = frozenset({"iTerm.app", "WezTerm", "vscode", "mintty", "Tabby", "Hyper", "rio"})
@@ -38,12 +38,12 @@ _SIXEL_TERMS = ("foot", "mlterm", "yaft", "contour", "xterm-sixel")
 def find_protocol(answers: Mapping[str, str]) -> PictureProtocol:
     """Return the protocol for pictures within the conversation by the terminal's answers, each under its query."""
     version = answers.get(VERSION, "").lower()
-    if match := _KITTY_VERSION.match(version):
+    if match := re.match(_KITTY_VERSION, version):
         is_ghostty = match[1] is None
         return "kitty" if is_ghostty or (int(match[1]), int(match[2])) >= _MIN_KITTY_VERSION else ""
-    if _ITERM_VERSION.match(version):
+    if re.match(_ITERM_VERSION, version):
         return "iterm"
-    if _NO_ERASE_VERSION.match(version):
+    if re.match(_NO_ERASE_VERSION, version):
         return ""
     # The first number is the terminal's class, the others are its features.
     return "sixel" if _SIXEL_ATTRIBUTE in answers.get(ATTRIBUTES, "").split(";")[1:] else ""
@@ -54,7 +54,7 @@ async def query_outer_terminal() -> dict[str, str]:
     version, features, passthrough, *_ = [*(await query_tmux(_TMUX_FORMAT)).split("\n"), "", "", ""]
     # Kitty's placeholders are text, which tmux keeps in its windows; the pictures of other protocols would be lost.
     can_pass = passthrough in {"on", "all", "1"} and "RGB" in features.split(",")
-    return {VERSION: version} if can_pass and _KITTY_VERSION.match(version.lower()) else {}
+    return {VERSION: version} if can_pass and re.match(_KITTY_VERSION, version.lower()) else {}
 
 
 def guess_protocol(environment: Mapping[str, str]) -> PictureProtocol:

@@ -9,7 +9,7 @@ TRANSPARENT = 255
 """The palette index of transparent pixels, which no colour has, since there are at most DEFAULT_COLOURS."""
 _BAND_ROWS = 6
 # A repetition is written as `!`, the number and the character, which is shorter from four characters on.
-_REPEATED_CHARACTER = re.compile(rb"(.)\1{3,}", re.DOTALL)
+_REPEATED_CHARACTER = rb"(?s)(.)\1{3,}"
 # A sixel is written as the character 63 plus its six bits, so that `?` is an empty one.
 _SIXEL_CHARACTERS = bytes((63 + bits) & 0xFF for bits in range(256))
 
@@ -46,7 +46,7 @@ def _encode_line(rows: list[bytes], colour: int, width: int) -> str:
         if colour in row:
             bits |= int.from_bytes(row.translate(_make_table(colour))) << row_index
     line = bits.to_bytes(width).translate(_SIXEL_CHARACTERS).rstrip(b"?")
-    return _REPEATED_CHARACTER.sub(lambda run: b"!%d%c" % (len(run[0]), run[1][0]), line).decode("ascii")
+    return re.sub(_REPEATED_CHARACTER, lambda run: b"!%d%c" % (len(run[0]), run[1][0]), line).decode("ascii")
 
 
 @cache

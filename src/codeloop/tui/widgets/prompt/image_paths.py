@@ -1,13 +1,13 @@
 """Finds images that the user names by path: pasted, dropped or typed."""
 
 import base64
-import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import read_start
+from codeloop.kit.text.patterns import compile_once
 from codeloop.schema.limits import CLIENT_FILE
 from codeloop.tui.editor.chips import Chip
 
@@ -19,10 +19,9 @@ IMAGE_MIME_TYPES = {
     ".webp": "image/webp",
 }
 _IMAGE_SUFFIX = rf"\.(?:{'|'.join(suffix[1:] for suffix in IMAGE_MIME_TYPES)})"
-_IMAGE_PATH = re.compile(
-    rf"""(?<![^\s(])(?P<quote>['"])(?P<quoted>(?:file://|~)?/[^'"\n]+?{_IMAGE_SUFFIX})(?P=quote)"""
-    rf"""|(?<![^\s(])(?P<plain>(?:file://|~)?/[^\s'"]+?{_IMAGE_SUFFIX})(?![^\s).,;:!?])""",
-    re.IGNORECASE,
+_IMAGE_PATH = (
+    rf"""(?i)(?<![^\s(])(?P<quote>['"])(?P<quoted>(?:file://|~)?/[^'"\n]+?{_IMAGE_SUFFIX})(?P=quote)"""
+    rf"""|(?<![^\s(])(?P<plain>(?:file://|~)?/[^\s'"]+?{_IMAGE_SUFFIX})(?![^\s).,;:!?])"""
 )
 """An absolute or `~` path, as a separate word or in quotes."""
 
@@ -51,7 +50,7 @@ def make_image_chip(data: bytes, mime: str, name: str) -> Chip:
 
 def find_image_paths(text: str, show_note: Callable[[str], None]) -> Iterator[tuple[int, int, Chip]]:
     """Yield the range of each image's path in a text, and the image."""
-    for match in _IMAGE_PATH.finditer(text):
+    for match in compile_once(_IMAGE_PATH).finditer(text):
         group = "plain" if match["plain"] else "quoted"
         chip = read_image(match[group], show_note)
         if chip is not None:

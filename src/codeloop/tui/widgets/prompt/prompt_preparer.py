@@ -2,12 +2,12 @@
 
 import asyncio
 import os
-import re
 from collections.abc import Callable, Iterable
 
 from msgspec.structs import replace
 
 from codeloop.client.slash.commands import suggest_commands
+from codeloop.kit.text.patterns import compile_once
 from codeloop.kit.text.suggest import format_suggestion
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.part import FilePartSourceText, FileSource, ResourceSource
@@ -18,7 +18,7 @@ from codeloop.tui.widgets.prompt.image_paths import find_image_paths
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 # `/name`, or `/name words`, up to the end of the text
-_COMMAND = re.compile(r"/([^\s/]+)(?:\s+(.*))?\Z", re.DOTALL)
+_COMMAND = r"(?s)/([^\s/]+)(?:\s+(.*))?\Z"
 
 
 class SlashCall:
@@ -48,7 +48,7 @@ class PromptPreparer:
             text = expand_chips(prompt.chips, prompt.text)
             if prompt.mode == "shell":
                 return PromptEntry(text, "shell")
-            match = _COMMAND.match(prompt.text)
+            match = compile_once(_COMMAND).match(prompt.text)
             if match is not None:
                 commands = await self._completer.list_commands()
                 names = [command.name for command in commands]

@@ -3,12 +3,11 @@
 The patterns that "always" allows from now on can be edited.
 """
 
-import re
-
 from codeloop.client.questions.permission_text import describe_request
 from codeloop.client.questions.permission_titles import describe_always
 from codeloop.client.questions.quoting import MAX_FULL_ROWS
 from codeloop.client.questions.requester import Requester
+from codeloop.kit.text.patterns import compile_once
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.kit.wildcard import is_within
 from codeloop.schema.permission import PermissionRequest, Reply
@@ -28,7 +27,7 @@ BROAD_NOTICE = "That is broad: {}. Press a again to allow it from now on{}."
 CONFIRM_REJECT_NOTICE = "Press esc or enter again to reject it and stop the {}."
 _CHOICES_BY_KEY = {"y": "once", "a": "always", "n": "reject", "r": "reason"}
 
-_FIRST_WORD_ONLY = re.compile(r"\A[^ *?]*( )?[*?]")
+_FIRST_WORD_ONLY = r"\A[^ *?]*( )?[*?]"
 """Matches a pattern of which at most the first word is fixed, such as `git *`: it allows a whole program."""
 
 
@@ -195,7 +194,8 @@ class PermissionForm:
         # Of a command, the first word is the program; patterns of other permissions have no such part.
         is_command = self._request.permission in {"bash", "sandbox"}
         return always == self._offered_patterns and any(
-            pattern == "*" or (is_command and _FIRST_WORD_ONLY.search(pattern) is not None) for pattern in always
+            pattern == "*" or (is_command and compile_once(_FIRST_WORD_ONLY).search(pattern) is not None)
+            for pattern in always
         )
 
     @property

@@ -12,9 +12,9 @@ MAX_CONFIG_BYTES = 256 * 1024
 # The most configuration files read for one repository, included ones too.
 _MAX_CONFIG_FILES = 20
 _PATH_SETTINGS = ("core.hookspath", "core.attributesfile", "init.templatedir")
-_WORD_BREAKS = re.compile(r"[\s;|&()<>\"'`$!]+")
+_WORD_BREAKS = r"[\s;|&()<>\"'`$!]+"
 # A file that an interpreter is given by its name alone, as in `python3 clean.py`.
-_SCRIPT_NAME = re.compile(r"[\w.-]+\.(?:[cm]?[jt]s|bash|lua|php|pl|ps1|py|r|rb|sh|zsh)", re.IGNORECASE)
+_SCRIPT_NAME = r"(?i)[\w.-]+\.(?:[cm]?[jt]s|bash|lua|php|pl|ps1|py|r|rb|sh|zsh)"
 
 
 def list_user_config_files(home: Path, environment: Mapping[str, str], tree: Path) -> list[Path]:
@@ -70,8 +70,8 @@ def find_configured_files(
             words = [setting.value]
         else:
             # Of a command line, such as `!python3 tools/clean.py %f`, only words that may name a file.
-            line_words = _WORD_BREAKS.split(setting.value.lstrip(" !"))
-            scripts = [word for word in line_words[1:] if _SCRIPT_NAME.fullmatch(word)]
+            line_words = re.split(_WORD_BREAKS, setting.value.lstrip(" !"))
+            scripts = [word for word in line_words[1:] if re.fullmatch(_SCRIPT_NAME, word)]
             words = [word for word in line_words if "/" in word or word in scripts]
         for position, word in enumerate(words):
             path = Path(os.path.realpath(included_file or tree / expand_config_path(word, home)))

@@ -1,7 +1,6 @@
 """The layout of git directories: where they are, and which of their files decide what git runs and follows."""
 
 import os
-import re
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -18,13 +17,11 @@ REPLACEABLE_FILES = ("packed-refs", "shallow")
 # The most bytes read of a file in `EXECUTED_LINES`; a rebase of ten thousand commits takes a quarter of it.
 MAX_LINES_BYTES = 4 * 1024 * 1024
 # `x make test` or `exec make test` in the list of steps of a rebase.
-_EXEC_LINE = re.compile(rb"^[ \t]*(?:x|exec)[ \t].*\n?", re.MULTILINE)
+_EXEC_LINE = rb"(?m)^[ \t]*(?:x|exec)[ \t].*\n?"
 # Merge strategies of git itself. For any other, `x/y`, git runs a program `git-merge-x/y` of the project.
 _OWN_STRATEGIES = rb"(?:ort|recursive|resolve|octopus|ours|subtree)"
-_FOREIGN_STRATEGY = re.compile(rb"^(?!" + _OWN_STRATEGIES + rb"$).+\n?", re.MULTILINE)
-_STRATEGY_OPTION = re.compile(
-    rb"^(?!\tstrategy = " + _OWN_STRATEGIES + rb"$|\tstrategy-option = ).*strategy.*\n?", re.MULTILINE | re.IGNORECASE
-)
+_FOREIGN_STRATEGY = rb"(?m)^(?!" + _OWN_STRATEGIES + rb"$).+\n?"
+_STRATEGY_OPTION = rb"(?im)^(?!\tstrategy = " + _OWN_STRATEGIES + rb"$|\tstrategy-option = ).*strategy.*\n?"
 # Files of a git directory -> the lines that run a program when the operation is continued.
 EXECUTED_LINES = {
     "rebase-merge/git-rebase-todo": _EXEC_LINE,
@@ -34,7 +31,7 @@ EXECUTED_LINES = {
     "sequencer/opts": _STRATEGY_OPTION,
 }
 # Lines of `.gitmodules` that run a program in versions of git still in use.
-UPDATE_LINE = re.compile(rb"^[ \t]*update[ \t]*=[ \t]*\"?!.*\n?", re.MULTILINE | re.IGNORECASE)
+UPDATE_LINE = rb"(?im)^[ \t]*update[ \t]*=[ \t]*\"?!.*\n?"
 _POINTER_BYTES = 4096
 
 

@@ -188,8 +188,9 @@ class ProjectRepositories:
             links=frozenset(link for scan in scans for link in scan.links),
             scanned_folders=None if any(scan.unread_folders for scan in scans) else frozenset(scanned_folders),
             executed_lines={
-                path: set(pattern.findall(read_start_or_empty(path, MAX_LINES_BYTES)))
+                path: set(re.findall(pattern, text))
                 for path, pattern in _list_line_files(folders, self._roots)
+                if (text := read_start_or_empty(path, MAX_LINES_BYTES))
             },
             unprotected_stamps={entry: read_program_stamp(entry) for entry in self._split_nested()[1]},
         )
@@ -308,7 +309,7 @@ def _describe_moves(moves: Mapping[Path, Path | None], unsearched: str, roots: I
     return f"{note} {warning}".rstrip()
 
 
-def _list_line_files(folders: Iterable[Path], roots: Iterable[Path]) -> list[tuple[Path, re.Pattern[bytes]]]:
+def _list_line_files(folders: Iterable[Path], roots: Iterable[Path]) -> list[tuple[Path, bytes]]:
     """Return the files that may hold lines that git would run, each with the pattern of such a line."""
     lists = [(folder / name, lines) for folder in folders for name, lines in EXECUTED_LINES.items()]
     lists += [(root / ".gitmodules", UPDATE_LINE) for root in roots]

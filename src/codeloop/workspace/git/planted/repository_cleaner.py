@@ -26,7 +26,7 @@ from codeloop.workspace.git.planted.links import find_outward_links
 from codeloop.workspace.git.planted.quarantine import move_away
 
 _MAX_REWRITES = 5
-_SECTION_HEAD = re.compile(r'\s*\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]')
+_SECTION_HEAD = r'\s*\[(?:[^\]"]|"(?:[^"\\]|\\.)*")*\]'
 # The least that git accepts as a configuration; replaces one that has more settings hidden than can be removed.
 _MINIMAL_CONFIG = b"[core]\n\trepositoryformatversion = 0\n"
 
@@ -94,7 +94,7 @@ class RepositoryCleaner:
         for below in (*list_work_tree_folders(folder), *list_submodule_folders(folder)):
             self.clean_folder(below)
 
-    def clean_lines(self, path: Path, pattern: re.Pattern[bytes]) -> None:
+    def clean_lines(self, path: Path, pattern: bytes) -> None:
         """Remove the lines of a file that match the pattern and were not there before the command."""
         text = read_start_or_empty(path, MAX_LINES_BYTES)
         # The rest of a longer file is not checked, so it is dropped.
@@ -102,8 +102,8 @@ class RepositoryCleaner:
         if is_cut:
             text = text[: text.rfind(b"\n") + 1]
         known_lines = self._earlier_lines.get(path, set())
-        if is_cut or any(line not in known_lines for line in pattern.findall(text)):
-            rest = pattern.sub(lambda line: line[0] if line[0] in known_lines else b"", text)
+        if is_cut or any(line not in known_lines for line in re.findall(pattern, text)):
+            rest = re.sub(pattern, lambda line: line[0] if line[0] in known_lines else b"", text)
             self.moves[path] = move_away(path, self._quarantine, rest)
 
     def _clean_commondir(self, folder: Path) -> None:
@@ -179,5 +179,5 @@ def _is_work_tree(tree: Path, folder: Path) -> bool:
 
 def _strip_setting(row: str) -> str:
     """Return a line of a configuration file without its setting: git allows one after the head of a section."""
-    match = _SECTION_HEAD.match(row)
+    match = re.match(_SECTION_HEAD, row)
     return match[0] if match else ""

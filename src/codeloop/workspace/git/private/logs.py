@@ -1,5 +1,6 @@
 """Carries the logs of references: what commands appended is appended, and the log of the stash is rewritten."""
 
+import re
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -50,7 +51,7 @@ class LogCarrier:
             data, status = carrier.private.read(path, LOG_BYTES)
             common = base_private[1] if base_private is not None else 0
             new = data[common:]
-            if data[:common] == before[:common] and LOG_LINES.fullmatch(new):
+            if data[:common] == before[:common] and re.fullmatch(LOG_LINES, new):
                 is_true = self._is_true(path, new)
                 if not is_true and not carrier.is_idle:
                     # The reference was read before the command changed it: both are carried later.
@@ -61,7 +62,7 @@ class LogCarrier:
                     # Both have the same lines now.
                     carrier.base.put(path, carrier.real.read_stamp(path), make_stamp(status))
                     return
-            elif is_stash and real == base_real and LOG_LINES.fullmatch(data):
+            elif is_stash and real == base_real and re.fullmatch(LOG_LINES, data):
                 self._rewrite_stash(path, before, data)
                 return
         elif private is None and (is_deleted or is_stash) and real == base_real:

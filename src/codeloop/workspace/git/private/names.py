@@ -11,12 +11,12 @@ from typing import NamedTuple
 from codeloop.workspace.git.planted.layout import EXECUTED_LINES, MAX_LINES_BYTES
 
 _HASH = rb"(?:[0-9a-f]{40}|[0-9a-f]{64})"
-HASH = re.compile(_HASH)
-REF_NAME = re.compile(rb"refs/[^\0-\x20\x7f~^:?*\[\\]+")
+HASH = _HASH
+REF_NAME = rb"refs/[^\0-\x20\x7f~^:?*\[\\]+"
 """The coarse form of the name of a reference; git itself checks the rest of its rules."""
-LOG_LINES = re.compile(rb"(?:" + _HASH + rb" " + _HASH + rb" [^\0\n]*<[^\0\n<>]*> \d+ [+-]\d{4}(?:\t[^\0\n]*)?\n)*")
-_HEAD = re.compile(rb"(?:ref: refs/[^\0-\x20\x7f~^:?*\[\\]+|" + _HASH + rb")\n?")
-_HASHES = re.compile(rb"(?:" + _HASH + rb"\n)+")
+LOG_LINES = rb"(?:" + _HASH + rb" " + _HASH + rb" [^\0\n]*<[^\0\n<>]*> \d+ [+-]\d{4}(?:\t[^\0\n]*)?\n)*"
+_HEAD = rb"(?:ref: refs/[^\0-\x20\x7f~^:?*\[\\]+|" + _HASH + rb")\n?"
+_HASHES = rb"(?:" + _HASH + rb"\n)+"
 _STATE_BYTES = MAX_LINES_BYTES
 _INDEX_BYTES = 1024 * 1024 * 1024
 LOG_BYTES = 64 * 1024 * 1024
@@ -39,8 +39,8 @@ class CarriedFile(NamedTuple):
     is_timed: bool = False
 
 
-def _match(pattern: re.Pattern[bytes]) -> Check:
-    return lambda data, _real: data if pattern.fullmatch(data) else None
+def _match(pattern: bytes) -> Check:
+    return lambda data, _real: data if re.fullmatch(pattern, data) else None
 
 
 def _check_text(data: bytes, _real: bytes) -> bytes | None:
@@ -56,12 +56,12 @@ def _check_index(data: bytes, _real: bytes) -> bytes | None:
     return data if is_harmless else None
 
 
-def _drop_lines(pattern: re.Pattern[bytes]) -> Check:
+def _drop_lines(pattern: bytes) -> Check:
     """Make the check that drops the lines which git would run, except those that the real file has already."""
 
     def check(data: bytes, real: bytes) -> bytes | None:
-        known = set(pattern.findall(real))
-        return pattern.sub(lambda line: line[0] if line[0] in known else b"", data)
+        known = set(re.findall(pattern, real))
+        return re.sub(pattern, lambda line: line[0] if line[0] in known else b"", data)
 
     return check
 

@@ -13,19 +13,19 @@ from codeloop.kit.small_files import write_all
 from codeloop.workspace.git.private.open_folder import OpenFolder
 from codeloop.workspace.git.private.own_git import OwnGit
 
-_FAN_OUT = re.compile(r"[0-9a-f]{2}")
-_REST = re.compile(r"[0-9a-f]{38}|[0-9a-f]{62}")
-_PACK = re.compile(r"(pack-[0-9a-f]{40}|pack-[0-9a-f]{64})\.pack")
+_FAN_OUT = r"[0-9a-f]{2}"
+_REST = r"[0-9a-f]{38}|[0-9a-f]{62}"
+_PACK = r"(pack-[0-9a-f]{40}|pack-[0-9a-f]{64})\.pack"
 _PACK_SUFFIXES = (".pack", ".idx", ".rev", ".mtimes", ".bitmap", ".keep", ".promisor")
-_HEADER = re.compile(rb"(?:blob|tree|commit|tag) (\d{1,12})\0")
+_HEADER = rb"(?:blob|tree|commit|tag) (\d{1,12})\0"
 _MAX_HEADER = 32
-_PARENT = re.compile(rb"^parent ([0-9a-f]+)$", re.MULTILINE)
+_PARENT = rb"(?m)^parent ([0-9a-f]+)$"
 _CHUNK_BYTES = 256 * 1024
 # A larger object does not fit into the memory of most machines, where git itself would need it.
 _MAX_OBJECT_BYTES = 4 * 1024**3
 # Of larger commits no parents are read.
 _MAX_COMMIT_BYTES = 64 * 1024
-_LARGE_FILE = re.compile(r"[0-9a-f]{64}")
+_LARGE_FILE = r"[0-9a-f]{64}"
 _MAX_LARGE_FILES = 100_000
 _DRAFT_PREFIX = "tmp_obj_codeloop"
 
@@ -46,10 +46,10 @@ def carry_objects(
     folder = f"{unit}objects"
     parents: dict[bytes, tuple[bytes, ...]] = {}
     for name, is_folder in private.list_entries(folder):
-        if is_folder and _FAN_OUT.fullmatch(name):
+        if is_folder and re.fullmatch(_FAN_OUT, name):
             for rest, _ in private.list_entries(f"{folder}/{name}"):
                 path = f"{folder}/{name}/{rest}"
-                if _REST.fullmatch(rest):
+                if re.fullmatch(_REST, rest):
                     with suppress(OSError, BadObject, zlib.error):
                         parents |= _carry_loose(real, private, path, name + rest)
                     with suppress(OSError):
@@ -59,7 +59,7 @@ def carry_objects(
                 private.remove_folder(f"{folder}/{name}")
     names = {name for name, _ in private.list_entries(f"{folder}/pack")}
     for name in sorted(names):
-        pack = _PACK.fullmatch(name)
+        pack = re.fullmatch(_PACK, name)
         # Git writes the list of a pack last, so a pack without one is not complete.
         if pack is None or f"{pack[1]}.idx" not in names:
             continue
@@ -85,7 +85,7 @@ def _carry_loose(real: OpenFolder, private: OpenFolder, path: str, name: str) ->
     start = _copy_file(real, private, path, partial(_copy_checked, name))
     if not start.startswith(b"commit "):
         return {}
-    return {name.encode(): tuple(_PARENT.findall(start.partition(b"\0")[2].partition(b"\n\n")[0]))}
+    return {name.encode(): tuple(re.findall(_PARENT, start.partition(b"\0")[2].partition(b"\n\n")[0]))}
 
 
 def carry_large_files(real: OpenFolder, private: OpenFolder, unit: str) -> None:
@@ -93,7 +93,7 @@ def carry_large_files(real: OpenFolder, private: OpenFolder, unit: str) -> None:
     folder = f"{unit}lfs/objects"
     for path in [*private.walk(folder, _MAX_LARGE_FILES)]:
         name = path.rpartition("/")[2]
-        is_named = _LARGE_FILE.fullmatch(name) and path == f"{folder}/{name[:2]}/{name[2:4]}/{name}"
+        is_named = re.fullmatch(_LARGE_FILE, name) and path == f"{folder}/{name[:2]}/{name[2:4]}/{name}"
         with suppress(OSError, BadObject):
             if is_named and real.read_stamp(path) is None:
                 real.make_folder(path.rpartition("/")[0])
@@ -145,7 +145,7 @@ def _copy_checked(name: str, source: int, target: int) -> bytes:
             total += len(piece)
             if len(start) < _MAX_COMMIT_BYTES:
                 start += piece
-                header = _HEADER.match(start)
+                header = re.match(_HEADER, start)
                 bound = header.end() + int(header[1]) if header is not None else _MAX_HEADER
             if total > min(bound, _MAX_OBJECT_BYTES):
                 raise BadObject(name)

@@ -5,6 +5,7 @@ command changed is carried over as data (`names.py` lists what, and checks it); 
 """
 
 import os
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
@@ -167,7 +168,7 @@ class PrivateGitFolder:
         if tree is None or os.path.lexists(tree):
             return False
         head = read_start_or_empty(self.real / unit.path / "HEAD", _POINTER_BYTES).decode(errors="replace").strip()
-        if HASH.fullmatch(head.encode()):
+        if re.fullmatch(HASH, head.encode()):
             main = Unit(unit.path.rpartition("worktrees/")[0], is_main=True, has_tree=False)
             RefCarrier(self._bind_git(main), {}, frozenset()).keep(f"refs/{unit.path.rstrip('/')}", [head])
         self._base.forget(unit.path)

@@ -20,7 +20,7 @@ _KEPT_SECONDS = 30 * 24 * 3600
 _PACKED_BYTES = 512 * 1024 * 1024
 _MAX_LOOSE = 100_000
 _REF_BYTES = 1024
-_PACKED_LINE = re.compile(rb"^([0-9a-f]{40}|[0-9a-f]{64}) (refs/[^\n]+)$", re.MULTILINE)
+_PACKED_LINE = rb"(?m)^([0-9a-f]{40}|[0-9a-f]{64}) (refs/[^\n]+)$"
 _PACKED_HEADER = "# pack-refs with: sorted \n"
 _TOP_FOLDERS = ("refs", "refs/heads", "refs/tags")
 STASH = "refs/stash"
@@ -60,18 +60,18 @@ def read_refs(top: OpenFolder, unit: str) -> ReadRefs:
         packed = make_stamp(status)
         refs = {
             name.decode("utf-8", "surrogateescape"): commit.decode()
-            for commit, name in _PACKED_LINE.findall(data)
-            if REF_NAME.fullmatch(name)
+            for commit, name in re.findall(_PACKED_LINE, data)
+            if re.fullmatch(REF_NAME, name)
         }
     loose: Refs = {}
     symbolic: dict[str, bytes] = {}
     for path in top.walk(f"{unit}refs", _MAX_LOOSE):
         name = path.removeprefix(unit)
-        if name.endswith(".lock") or not REF_NAME.fullmatch(name.encode("utf-8", "surrogateescape")):
+        if name.endswith(".lock") or not re.fullmatch(REF_NAME, name.encode("utf-8", "surrogateescape")):
             continue
         with suppress(OSError):
             data, _ = top.read(path, _REF_BYTES)
-            if HASH.fullmatch(data.strip()):
+            if re.fullmatch(HASH, data.strip()):
                 loose[name] = data.strip().decode()
             elif data.startswith(b"ref:"):
                 symbolic[name] = data

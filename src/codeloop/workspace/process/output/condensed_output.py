@@ -3,10 +3,11 @@
 `output_buffer.py` uses it. The model must find every failure, so names of failed tests always stay.
 """
 
-import re
 from collections.abc import Sequence
 
 from msgspec import Struct
+
+from codeloop.kit.text.patterns import compile_once
 
 # Fewer consecutive lines are shown, not counted.
 _MIN_RUN_LINES = 4
@@ -26,13 +27,13 @@ class TestRunner(Struct, frozen=True):
     `are_separate`: these lines stand for themselves; if not, the output of a test is between the lines about it.
     """
 
-    marker: re.Pattern[str]
-    passed: re.Pattern[str]
+    marker: str
+    passed: str
     are_separate: bool = True
 
 
 def _make_runner(marker: str, passed: str, *, are_separate: bool = True) -> TestRunner:
-    return TestRunner(re.compile(marker, re.MULTILINE), re.compile(rf"(?:{passed})$", re.MULTILINE), are_separate)
+    return TestRunner(f"(?m){marker}", rf"(?m)(?:{passed})$", are_separate)
 
 
 RUNNERS = {
@@ -68,23 +69,22 @@ RUNNERS = {
 Of tools that list problems only (tsc, ruff) no line is counted.
 """
 
-_PACKAGE_NOTICES = re.compile(
-    r"^(?:npm notice *(?:New \w+ version of npm available!.*|Changelog: .*|To update run: .*)?"
+_PACKAGE_NOTICES = (
+    r"(?m)^(?:npm notice *(?:New \w+ version of npm available!.*|Changelog: .*|To update run: .*)?"
     r"|\d+ packages? (?:is|are) looking for funding| +run `npm fund` for details"
-    r"|\[notice\] (?:A new release of pip is available.*|To update, run: .*))(?:\n|\Z)",
-    re.MULTILINE,
+    r"|\[notice\] (?:A new release of pip is available.*|To update, run: .*))(?:\n|\Z)"
 )
 """Advertisements of package managers: new versions of themselves, and funding."""
-_DEPRECATION_WARNINGS = re.compile(r"^(?:npm (?:warn|WARN) deprecated .*(?:\n|\Z)){2,}", re.MULTILINE)
-_NODE_FRAME = re.compile(r"^ +at (?:.* \()?node:[\w/.-]+:\d+:\d+\)?\n", re.MULTILINE)
+_DEPRECATION_WARNINGS = r"(?m)^(?:npm (?:warn|WARN) deprecated .*(?:\n|\Z)){2,}"
+_NODE_FRAME = r"(?m)^ +at (?:.* \()?node:[\w/.-]+:\d+:\d+\)?\n"
 """A line of a stack trace in Node's own code, which no project can change."""
 # Of pytest's output: `____ test_a ____`, `==== short test summary info ====`, `tests/test_a.py:12: AssertionError`.
-_FAILURE_HEADING = re.compile(r"_{2,} .+ _{2,}$")
-_SECTION_RULE = re.compile(r"=+ .+ =+$")
-_LOCATION = re.compile(r"\S+:\d+: \w+")
+_FAILURE_HEADING = r"_{2,} .+ _{2,}$"
+_SECTION_RULE = r"=+ .+ =+$"
+_LOCATION = r"\S+:\d+: \w+"
 # Of mocha's output: `  1) Suite`.
-_NUMBERED_NAME = re.compile(r" {2,}\d+\) \S")
-_FAILED_NAME = re.compile(
+_NUMBERED_NAME = r" {2,}\d+\) \S"
+_FAILED_NAME = (
     r"_{3,} \S.* _{3,}$|(?:FAILED|ERROR) \S+|(?:FAIL|ERROR): \S+ \(|\s*(?:FAIL|\u25cf|\u2715|\u2716|\u2717|\u00d7) \S"
     r"|\s*--- FAIL: |\s*not ok \d|\s*\d+\) \S|---- \S+ stdout ----$|test \S+ \.\.\. FAILED|.* > .* FAILED$"
     r"|\s+Failed \S+ \["
@@ -105,13 +105,15 @@ def condense_output(text: str) -> tuple[str, bool]:
     """
     # Plain searches first: most outputs contain none of these words, and the patterns are slow.
     if "\nnpm " in text or "npm fund" in text or text.startswith("npm ") or "[notice] " in text:
-        text = _DEPRECATION_WARNINGS.sub(lambda run: f"npm warn deprecated: {run[0].count(chr(10))} packages\n", text)
-        text = _PACKAGE_NOTICES.sub("", text)
+        text = compile_once(_DEPRECATION_WARNINGS).sub(
+            lambda run: f"npm warn deprecated: {run[0].count(chr(10))} packages\n", text
+        )
+        text = compile_once(_PACKAGE_NOTICES).sub("", text)
     if len(text) < _MIN_OUTPUT_CHARS:
         return text, False
     if "node:" in text:
-        text = _NODE_FRAME.sub("", text)
-    runner = next((each for each in RUNNERS.values() if each.marker.search(text)), None)
+        text = compile_once(_NODE_FRAME).sub("", text)
+    runner = next((each for each in RUNNERS.values() if compile_once(each.marker).search(text)), None)
     lines = _count_passes(text, runner) if runner is not None else text.split("\n")
     shorter = _shorten_failures(lines) if runner is RUNNERS["pytest"] else lines
     lines_left = _drop_repeats(shorter)
@@ -125,12 +127,12 @@ def _shorten_failures(lines: Sequence[str]) -> list[str]:
     counts: dict[str, int] = {}
     # The last line ends the last section; it is not kept.
     for line in (*lines, "= end ="):
-        if not _FAILURE_HEADING.match(line) and not _SECTION_RULE.match(line):
+        if not compile_once(_FAILURE_HEADING).match(line) and not compile_once(_SECTION_RULE).match(line):
             section.append(line)
             continue
-        location = next((each for each in reversed(section) if _LOCATION.match(each)), "")
+        location = next((each for each in reversed(section) if compile_once(_LOCATION).match(each)), "")
         counts[location] = counts.get(location, 0) + 1
-        if location and counts[location] > _MAX_WHOLE_FAILURES and _FAILURE_HEADING.match(section[0]):
+        if location and counts[location] > _MAX_WHOLE_FAILURES and compile_once(_FAILURE_HEADING).match(section[0]):
             message = [each for each in section if each.startswith("E ")]
             section = [section[0], *message[:_MESSAGE_LINES], *(["E   ..."] if len(message) > _MESSAGE_LINES else [])]
         kept += section
@@ -151,7 +153,7 @@ def _count_passes(text: str, runner: TestRunner) -> list[str]:
     # The index of the next line, and its offset in the text: a match may take several lines.
     index = offset = 0
     while index <= len(lines):
-        passed = runner.passed.match(text, offset) if index < len(lines) else None
+        passed = compile_once(runner.passed).match(text, offset) if index < len(lines) else None
         if passed is not None:
             line_count = passed[0].count("\n") + 1
             run += lines[index : index + line_count]
@@ -218,10 +220,10 @@ def _find_failed_names(lines: Sequence[str]) -> set[int]:
     names: set[int] = set()
     # A name of mocha goes on until a line ends with a colon.
     for index, line in enumerate(lines):
-        if not _FAILED_NAME.match(line):
+        if not compile_once(_FAILED_NAME).match(line):
             continue
         names.add(index)
-        if _NUMBERED_NAME.match(line) and not line.endswith(":"):
+        if compile_once(_NUMBERED_NAME).match(line) and not line.endswith(":"):
             below = range(index + 1, min(index + 1 + _MAX_NAME_LINES, len(lines)))
             end = next((each for each in below if lines[each].endswith(":")), index)
             names.update(range(index + 1, end + 1))

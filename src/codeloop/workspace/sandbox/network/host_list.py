@@ -37,15 +37,15 @@ Each row begins with its purpose. A host where anybody can store files without a
 (storage.googleapis.com) is not listed: a command could send the project's files there.
 """
 
-_HOST_NAME = re.compile(r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*")
-_NUMBER_LABEL = re.compile(r"[0-9]+|0x[0-9a-f]*")
-_PORT_NUMBER = re.compile(r"[1-9][0-9]{0,4}")
+_HOST_NAME = r"(?=.{1,253}$)[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?(\.[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?)*"
+_NUMBER_LABEL = r"[0-9]+|0x[0-9a-f]*"
+_PORT_NUMBER = r"[1-9][0-9]{0,4}"
 # Spellings that programs read in different ways: what is checked here must be what the server is asked for.
 _FORBIDDEN_SPELLINGS = (
-    (re.compile(r"[^\x21-\x7e]"), "a control character, a space or a letter beyond ASCII"),
-    (re.compile("@"), "a user name"),
-    (re.compile("%"), "a percent sign"),
-    (re.compile(r"\.(:|$)"), "a dot at its end"),
+    (r"[^\x21-\x7e]", "a control character, a space or a letter beyond ASCII"),
+    ("@", "a user name"),
+    ("%", "a percent sign"),
+    (r"\.(:|$)", "a dot at its end"),
 )
 # Some transparent proxies resolve every name to an address of these ranges, which nothing else uses.
 _PLACEHOLDER_RANGES = frozenset({"reserved for documentation", "reserved for benchmarks"})
@@ -147,12 +147,12 @@ def escape_text(text: str) -> str:
 def parse_host_port(text: str, port: int | None = None) -> HostPort:
     """Parse `host:port`; `port`: the default. Raises ConnectionBlocked for any but the plain spelling."""
     for pattern, reason in _FORBIDDEN_SPELLINGS:
-        if pattern.search(text):
+        if re.search(pattern, text):
             raise ConnectionBlocked(escape_text(text), f"the host is spelled with {reason}")
     host, digits = text.lower(), ""
     if ":" in text and not text.endswith("]"):
         host, _, digits = host.rpartition(":")
-        if not _PORT_NUMBER.fullmatch(digits) or int(digits) > 65_535:
+        if not re.fullmatch(_PORT_NUMBER, digits) or int(digits) > 65_535:
             raise ConnectionBlocked(escape_text(text), "it names no port from 1 to 65535")
         port = int(digits)
     if port is None:
@@ -160,9 +160,9 @@ def parse_host_port(text: str, port: int | None = None) -> HostPort:
     if host.startswith("["):
         return HostPort(_read_ipv6(host), port, is_literal=True)
     # As in browsers, a name whose last label is a number is an IPv4 address, in whatever spelling (`127.1`, `0x7f`).
-    if _NUMBER_LABEL.fullmatch(host.rpartition(".")[2]):
+    if re.fullmatch(_NUMBER_LABEL, host.rpartition(".")[2]):
         return HostPort(host, port, is_literal=True)
-    if not _HOST_NAME.fullmatch(host):
+    if not re.fullmatch(_HOST_NAME, host):
         raise ConnectionBlocked(escape_text(text), "it is not the name of a host")
     return HostPort(host, port)
 

@@ -12,10 +12,10 @@ from codeloop.net.hosts import add_brackets
 from codeloop.schema.limits import PROXY_HEADERS, PROXY_HELLO
 from codeloop.workspace.sandbox.network.host_list import ConnectionBlocked, HostPort, escape_text, parse_host_port
 
-_REQUEST_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([\x21-\x7e]+) HTTP/1\.([01])")
-_HEADER_LINE = re.compile(r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)")
-_ABSOLUTE_URL = re.compile(r"http://([^/?#]*)(/[^#]*|\?[^#]*)?", re.IGNORECASE)
-_BODY_LENGTH = re.compile(r"[0-9]{1,18}")
+_REQUEST_LINE = r"([!#$%&'*+.^_`|~0-9A-Za-z-]{1,32}) ([\x21-\x7e]+) HTTP/1\.([01])"
+_HEADER_LINE = r"([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\t\x20-\x7e\x80-\xff]*)"
+_ABSOLUTE_URL = r"(?i)http://([^/?#]*)(/[^#]*|\?[^#]*)?"
+_BODY_LENGTH = r"[0-9]{1,18}"
 # Headers that concern one connection only, or would keep it open for further requests, which nobody has checked.
 _HOP_BY_HOP_HEADERS = frozenset(
     {"connection", "host", "keep-alive", "proxy-connection", "proxy-authorization", "te", "trailer", "upgrade"}
@@ -46,14 +46,14 @@ class ProxyRequest(Struct, frozen=True):
 def parse_request(data: bytes) -> ProxyRequest:
     """Parse the head of a request with its empty line. Raises ConnectionBlocked for an ambiguous one or two targets."""
     first, *lines = data.decode("latin-1").removesuffix("\r\n\r\n").split("\r\n")
-    parts = _REQUEST_LINE.fullmatch(first)
+    parts = re.fullmatch(_REQUEST_LINE, first)
     if parts is None:
         raise ConnectionBlocked("a server", "the request's first line is not HTTP/1.1")
     method, address, minor_version = parts.groups()
     if method.upper() == "CONNECT":
         target, path = parse_host_port(address), ""
     else:
-        absolute = _ABSOLUTE_URL.fullmatch(address)
+        absolute = re.fullmatch(_ABSOLUTE_URL, address)
         if absolute is None:
             is_https = address.lower().startswith("https:")
             reason = "HTTPS goes through CONNECT" if is_https else "it is not an http:// URL"
@@ -82,7 +82,7 @@ def parse_request(data: bytes) -> ProxyRequest:
 
 
 def _read_headers(lines: list[str], target: HostPort) -> list[tuple[str, str]]:
-    matches = [_HEADER_LINE.fullmatch(line) for line in lines]
+    matches = [re.fullmatch(_HEADER_LINE, line) for line in lines]
     if len(lines) > PROXY_HEADERS.value:
         raise ConnectionBlocked(target.authority, f"the request has more than {PROXY_HEADERS.value} headers")
     if None in matches:
@@ -99,7 +99,7 @@ def _read_body_length(headers: list[tuple[str, str]], target: HostPort, minor_ve
         raise ConnectionBlocked(target.authority, "the request gives the length of its body twice")
     if codings and (codings[0].lower() != "chunked" or minor_version == "0"):
         raise ConnectionBlocked(target.authority, "the request's body has an encoding other than chunked")
-    if lengths and not _BODY_LENGTH.fullmatch(lengths[0]):
+    if lengths and not re.fullmatch(_BODY_LENGTH, lengths[0]):
         raise ConnectionBlocked(target.authority, "the length of the request's body is not a number")
     if codings:
         return None

@@ -44,7 +44,7 @@ _FILE_VARIABLES = {
 }
 """The variable that moves a settings file -> the file's usual path."""
 
-_URL_VARIABLES = re.compile(
+_URL_VARIABLES = (
     r"PIP_(EXTRA_)?INDEX_URL|PIP_FIND_LINKS|UV_(INDEX_URL|EXTRA_INDEX_URL|DEFAULT_INDEX|INDEX|FIND_LINKS)"
     r"|npm_config_(\w+_)?registry|NPM_CONFIG_REGISTRY|YARN_NPM_REGISTRY_SERVER|YARN_REGISTRY"
     r"|CARGO_REGISTRIES_\w+_INDEX|GOPROXY|GOSUMDB|HEX_MIRROR"
@@ -53,7 +53,7 @@ _URL_VARIABLES = re.compile(
 
 # A key with the rest of its line, and the URLs on the lines below it, as in lists of pip and YAML.
 _SETTING_PATTERN = r"""^[ \t]*[:"']?(?:{})["']?[ \t]*[=: \t>].*(?:\n[ \t-]+["']?https?://.*)*"""
-_URL = re.compile(r"https?://[^\s\"'<>,|]+")
+_URL = r"https?://[^\s\"'<>,|]+"
 
 
 def find_user_hosts(home: Path, environment: Mapping[str, str], project: Path) -> list[str]:
@@ -61,14 +61,16 @@ def find_user_hosts(home: Path, environment: Mapping[str, str], project: Path) -
 
     A file that lies in the project, even if only by a link, is not read.
     """
-    texts = [text for name, text in environment.items() if _URL_VARIABLES.fullmatch(name)]
+    texts = [text for name, text in environment.items() if re.fullmatch(_URL_VARIABLES, name)]
     inside = Path(os.path.realpath(project))
     moved_files = {path: environment[name] for name, path in _FILE_VARIABLES.items() if environment.get(name)}
     for name, keys in _SETTINGS_FILES:
         path = Path(os.path.realpath(home / moved_files.get(name, name)))
-        if inside not in path.parents:
-            texts += re.findall(_SETTING_PATTERN.format(keys), _read_text(path), re.MULTILINE)
-    return list(dict.fromkeys(entry for text in texts for url in _URL.findall(text) for entry in _make_entries(url)))
+        if inside not in path.parents and (text := _read_text(path)):
+            texts += re.findall(_SETTING_PATTERN.format(keys), text, re.MULTILINE)
+    return list(
+        dict.fromkeys(entry for text in texts for url in re.findall(_URL, text) for entry in _make_entries(url))
+    )
 
 
 def _read_text(path: Path) -> str:

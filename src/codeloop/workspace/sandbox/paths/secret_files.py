@@ -3,10 +3,9 @@
 The sandbox hides them from commands. `policy.py` and `surroundings.py` use it.
 """
 
-import fnmatch
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from itertools import islice
 from pathlib import Path
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 from codeloop.kit.git import compute_blob_id
 from codeloop.kit.guarded_paths import HARMLESS_NAMES, SECRET_FOLDERS, SECRET_NAMES
+from codeloop.kit.name_set import NameSet
 from codeloop.kit.small_files import read_start
 from codeloop.schema.limits import SANDBOX_FOLDERS
 from codeloop.workspace.files.path_states import PathStates
@@ -42,13 +42,9 @@ _PATTERNS_BY_NAME = {name.rpartition("/")[2].lower(): token for name, token in T
 _TOOL_PATTERNS_BY_NAME = _PATTERNS_BY_NAME | dict.fromkeys(TOOL_SETTINGS_NAMES, _TOKEN_PATTERN)
 
 
-def _compile_names(names: Iterable[str]) -> re.Pattern[str]:
-    return re.compile("|".join(map(fnmatch.translate, names)), re.IGNORECASE)
-
-
-_SECRET_NAME = _compile_names((*SECRET_NAMES, *_PATTERNS_BY_NAME))
-_TOOL_SECRET_NAME = _compile_names((*SECRET_NAMES, *_TOOL_PATTERNS_BY_NAME))
-_HARMLESS_NAME = _compile_names(HARMLESS_NAMES)
+_SECRET_FILES = NameSet((*SECRET_NAMES, *_PATTERNS_BY_NAME))
+_TOOL_SECRET_FILES = NameSet((*SECRET_NAMES, *_TOOL_PATTERNS_BY_NAME))
+_HARMLESS_FILES = NameSet(HARMLESS_NAMES)
 _KEY_PATTERN = rb"PRIVATE KEY|AGE-SECRET-KEY-|\A[0-9a-fA-F]{32,128}\s*\Z"
 """Contents of key files that certificates lack; the last alternative is the key of Rails credentials."""
 # The first names of secret folders: `.config` of `.config/gh`.
@@ -133,7 +129,7 @@ def _read_folder(folder: str) -> _Folder:
     except OSError:
         return _Folder(tuple(states), (), ())
     folders = [f"{folder}/{name}" for name, is_folder in names if is_folder and name not in FOLDERS_NOT_SEARCHED]
-    secret_names = [name for name, is_folder in names if not is_folder and _SECRET_NAME.fullmatch(name)]
+    secret_names = [name for name, is_folder in names if not is_folder and name in _SECRET_FILES]
     # Whether these are secret depends on their content, so they are looked at again when it changes.
     files_by_content = [
         f"{folder}/{name}" for name in secret_names if name.lower() in _PATTERNS_BY_NAME or name.endswith(_KEY_SUFFIXES)
@@ -151,10 +147,11 @@ def _read_folder(folder: str) -> _Folder:
 
 def find_shallow_secrets(folder: Path | str, depth: int) -> Iterator[Path]:
     """Yield the secret files of an installed tool or of the system, in a folder and `depth` levels below it."""
-    may_be_secret = _TOOL_SECRET_NAME.fullmatch
     try:
         with os.scandir(folder) as entries:
-            relevant = [entry for entry in entries if may_be_secret(entry.name) or entry.is_dir(follow_symlinks=False)]
+            relevant = [
+                entry for entry in entries if entry.name in _TOOL_SECRET_FILES or entry.is_dir(follow_symlinks=False)
+            ]
     except OSError:
         return
     for entry in relevant:
@@ -170,7 +167,7 @@ def find_home_secrets(home: Path) -> Iterator[Path]:
     yield from (home / name for name, token in TOKEN_FILES.items() if _contains(home / name, token))
     try:
         with os.scandir(home) as entries:
-            names = [entry.name for entry in entries if _SECRET_NAME.fullmatch(entry.name) and entry.is_file()]
+            names = [entry.name for entry in entries if entry.name in _SECRET_FILES and entry.is_file()]
     except OSError:
         return
     yield from (home / name for name in names if _is_secret(name, home / name))
@@ -196,7 +193,7 @@ def _is_secret(name: str, path: Path, tokens: Mapping[str, bytes] = _PATTERNS_BY
     token = tokens.get(name.lower())
     if token is not None:
         return _contains(path, token)
-    if not _SECRET_NAME.fullmatch(name) or _HARMLESS_NAME.fullmatch(name):
+    if name not in _SECRET_FILES or name in _HARMLESS_FILES:
         return False
     if name.endswith(_KEY_STORE_SUFFIXES):
         return not TEST_FOLDER_NAMES & set(path.parts)
