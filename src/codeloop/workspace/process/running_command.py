@@ -224,19 +224,10 @@ class RunningCommand:
             self._protected = None
 
     async def _restore_files(self) -> None:
-        """Restore protected files and check new ones. In a thread, unless it is quick."""
+        """Carry over what it changed in git folders, restore protected files and check new ones."""
         protected, self._protected = self._protected, None
         if protected is None:
             return
-        git = protected.git
-        if git is not None:
-            await git.carry()
-            if git.has_waiting:
-                protected.require_check()
-        is_quick = protected.skip_needless_checks()
-        self._notes += protected.restore() if is_quick else await asyncio.to_thread(protected.restore)
+        self._notes += await protected.settle()
         self._moved_files += protected.moved_files
         self._warnings += protected.warnings
-        if git is not None:
-            await git.carry(is_rest=True)
-            self._warnings += git.take_notes()

@@ -131,16 +131,7 @@ class SandboxedProcess:
         protected = self._protected
         if protected is None:
             return
-        git = protected.git
-        if git is not None:
-            await git.carry()
-            if git.has_waiting:
-                protected.require_check()
-        is_quick = protected.skip_needless_checks()
-        notes = protected.restore() if is_quick else await asyncio.to_thread(protected.restore)
-        if git is not None:
-            await git.carry(is_rest=True)
-            notes += git.take_notes()
+        notes = await protected.settle()
         self._tell_moved()
         refused = map(explain_refused_connection, self._list_refused())
         for note in (*notes, *protected.warnings, *refused):

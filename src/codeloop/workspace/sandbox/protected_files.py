@@ -4,6 +4,7 @@
 path that does not exist yet, and Landlock can't protect a file in a writable folder.
 """
 
+import asyncio
 import itertools
 import os
 import shutil
@@ -87,7 +88,7 @@ class ProtectedFiles:
         watch: SandboxWatch = NO_WATCH,
         is_lasting: bool = False,
     ) -> None:
-        self.git = git
+        self._git = git
         policy, covered = sandbox.policy, sandbox.covered_folders
         remember_contents = sandbox.backend == "landlock"
         self.moved_files: list[MovedFile] = []
@@ -106,11 +107,6 @@ class ProtectedFiles:
         self._before = self._read_contents(protected) if remember_contents else {}
         self._protected = protected if remember_contents else ()
 
-    def require_check(self) -> None:
-        """Have the repositories looked through in any case."""
-        if self._repositories is not None:
-            self._repositories.require_check()
-
     @property
     def watched_folders(self) -> set[Path]:
         """The folders in which a path may appear that may not."""
@@ -120,12 +116,25 @@ class ProtectedFiles:
     def _granted(self) -> tuple[Path, ...]:
         return (*self._policy.granted, *self._watch.expected)
 
-    def skip_needless_checks(self) -> bool:
-        """Drop the check of repositories if none has changed. Returns whether `restore` is quick without it."""
+    async def settle(self) -> list[str]:
+        """Carry over what the program changed in git folders, and `restore`, in a thread unless it is quick.
+
+        Returns notes as `restore`; notes on git are added to the warnings.
+        """
+        if self._git is not None:
+            await self._git.carry()
+            if self._git.has_waiting and self._repositories is not None:
+                self._repositories.require_check()
         if self._repositories is not None and self._repositories.try_end_command():
+            # None has changed, so there is nothing to look through.
             self._repositories = None
-        is_quick = not self._protected and not self._granted and self._watch.find_denied is tuple
-        return self._repositories is None and is_quick
+        has_work = self._repositories is not None or self._protected or self._granted
+        is_quick = not has_work and self._watch.find_denied is tuple
+        notes = self.restore() if is_quick else await asyncio.to_thread(self.restore)
+        if self._git is not None:
+            await self._git.carry(is_rest=True)
+            self.warnings += self._git.take_notes()
+        return notes
 
     def restore(self) -> list[str]:
         """Restore changed files and move new ones away. Returns notes about it for the model."""
