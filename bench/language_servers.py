@@ -9,6 +9,8 @@ from pathlib import Path
 
 from bench.bench_run import BenchRun
 from codeloop.app.language.dependent_files import find_dependents
+from codeloop.kit.child_process import Launch
+from codeloop.kit.program import Program
 from codeloop.lsp.diagnostics_tracker import FileEdit
 from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.server_pool import ServerPool
@@ -16,8 +18,6 @@ from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_server
 from codeloop.schema.bounds.language_tools import LSP_MEMORY_POLL
 from codeloop.schema.config import LspServerConfig
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox
-from codeloop.workspace.process.running_program import RunningProgram, start_program
-from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.workspace import Workspace
 
 PYTHON_SOURCE = "def double(x: int) -> int:\n    return x * 2\n\n\n" + "\n".join(
@@ -121,9 +121,9 @@ def _open_pool(folder: Path, name: str, copies: int = 1) -> tuple[Workspace, Ser
         configs |= {name: LspServerConfig(disabled=True), **{f"{name}-{number}": copy for number in range(copies)}}
         chosen = list_servers(configs, search)
 
-    async def start(server: ServerChoice, folder: Path) -> RunningProgram:
+    async def start(server: ServerChoice, folder: Path) -> Program:
         launch = Launch(server.command, folder, environment, {})
-        return await start_program(workspace, launch, lambda _: None, ProgramSandbox())
+        return await workspace.program_sandboxes.open(launch, ProgramSandbox(), lambda _: None)
 
     def ignore(*_: object) -> None:
         """Do nothing: no client follows the servers here."""

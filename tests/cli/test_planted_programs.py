@@ -11,8 +11,8 @@ import pytest
 
 from codeloop.config.project_root import find_project_root
 from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
+from codeloop.kit.desktop_programs import make_desktop_launch, open_browser
 from codeloop.kit.programs import exclude_project_folders, find_program
-from codeloop.kit.run_program import open_browser, start_outside_project
 from codeloop.tui.terminal.clipboard import read_clipboard_image, read_clipboard_text, write_clipboard
 from codeloop.tui.terminal.desktop import run_opener
 from codeloop.tui.terminal.pictures.protocol import query_outer_terminal
@@ -55,7 +55,7 @@ async def refused(editor: str) -> None:
 
 async def not_installed() -> None:
     with pytest.raises(FileNotFoundError):
-        await start_outside_project(("nano",))
+        make_desktop_launch(("nano",))
 
 
 @pytest.mark.parametrize(

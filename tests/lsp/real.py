@@ -12,6 +12,8 @@ from tempfile import mkdtemp
 import pytest
 
 from codeloop.app.language.dependent_files import find_dependents
+from codeloop.kit.child_process import Launch
+from codeloop.kit.program import Program
 from codeloop.lsp.client.diagnostic import format_new_diagnostics
 from codeloop.lsp.diagnostics_tracker import FileEdit
 from codeloop.lsp.server import ServerCallbacks
@@ -19,8 +21,6 @@ from codeloop.lsp.server_pool import ServerPool
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
 from codeloop.schema.config import LspServerConfig, SandboxConfig
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox
-from codeloop.workspace.process.running_program import RunningProgram, start_program
-from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.workspace import Workspace
 from tests.support.installed_programs import install_npm_programs, install_python_programs
 from tests.tool.context import TestContext, make_context
@@ -198,13 +198,13 @@ async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGener
     workspace = ctx.workspace = Workspace(root, root, ctx.workspace.scratch, environment, SandboxConfig())
     logs: list[str] = []
 
-    async def start(chosen: ServerChoice, at: Path) -> RunningProgram:
+    async def start(chosen: ServerChoice, at: Path) -> Program:
         launch = Launch(chosen.command, at, workspace.environment, {})
 
         def log(data: bytes) -> None:
             logs.append(data.decode("utf-8", "replace"))
 
-        return await start_program(workspace, launch, log, ProgramSandbox())
+        return await workspace.program_sandboxes.open(launch, ProgramSandbox(), log)
 
     def ignore(*_: object) -> None:
         """Nobody follows."""

@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from codeloop.kit.child_process import Launch
+from codeloop.kit.program import Program
 from codeloop.lsp.client.diagnostic import format_new_diagnostics
 from codeloop.lsp.diagnostics_tracker import FileEdit
 from codeloop.lsp.server import LanguageServer, ServerCallbacks
@@ -18,8 +20,6 @@ from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox
-from codeloop.workspace.process.running_program import RunningProgram, start_program
-from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.workspace import Workspace
 from tests.tool.context import TestContext
 
@@ -101,9 +101,9 @@ async def world(
     )
     logs, warned, watched = list[str](), list[str](), list[bool]()
 
-    async def start(chosen: ServerChoice, at: Path) -> RunningProgram:
+    async def start(chosen: ServerChoice, at: Path) -> Program:
         launch = Launch(chosen.command, at, place.environment, {})
-        return await start_program(place, launch, lambda data: logs.append(data.decode()), ProgramSandbox())
+        return await place.program_sandboxes.open(launch, ProgramSandbox(), lambda data: logs.append(data.decode()))
 
     async def users(path: Path, _row: ServerRow) -> list[Path]:
         return [each for each in sorted(root.glob("*.x")) if each != path and path.stem in each.read_text().split()]

@@ -6,6 +6,7 @@ A process is identified by its id and its start time, since ids are reused.
 import os
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -16,7 +17,9 @@ UNKNOWN_START_TIME = "alive"
 _PROC = Path("/proc")
 _BOOT_ID = _PROC / "sys/kernel/random/boot_id"
 _PID_NAMESPACE = _PROC / "self/ns/pid"
+_SELF = _PROC / "self"
 _PR_SET_DUMPABLE = 4
+_PS_SECONDS = 5
 
 
 class Process(Struct, frozen=True):
@@ -39,6 +42,51 @@ def list_processes(marker: str = "") -> list[Process]:
     `Process.has_marker` is true for a process whose environment contained `marker` when it was started.
     """
     return list(_read_from_proc(marker.encode()) if (_PROC / "self" / "stat").exists() else _read_from_ps(marker))
+
+
+def has_process_files() -> bool:
+    """Return whether processes are visible as files."""
+    return _SELF.is_dir()
+
+
+def measure_memory(top: int) -> int:
+    """Return the memory in bytes of a process and all below it, by /proc; 0 for what has ended."""
+    total, pids = 0, [top]
+    for pid in pids:
+        total += _read_resident_bytes(pid)
+        pids += _list_children(pid)
+    return total
+
+
+def measure_memory_by_ps(top: int) -> int:
+    """Return the memory in bytes of a process and all below it, where processes are not visible as files."""
+    import subprocess
+
+    try:
+        rows = subprocess.run(
+            ["/bin/ps", "-axo", "pid=,ppid=,rss="], capture_output=True, timeout=_PS_SECONDS, check=True
+        ).stdout
+        table = [(int(pid), int(parent), int(size)) for pid, parent, size in map(bytes.split, rows.splitlines())]
+    except (OSError, ValueError, subprocess.SubprocessError):
+        return 0
+    total, pids = 0, [top]
+    for each in pids:
+        total += sum(size * 1024 for pid, _, size in table if pid == each)
+        pids += [pid for pid, parent, _ in table if parent == each]
+    return total
+
+
+def _list_children(pid: int) -> list[int]:
+    with suppress(OSError, ValueError):
+        texts = (file.read_text() for file in Path(f"/proc/{pid}/task").glob("*/children"))
+        return [int(child) for text in texts for child in text.split()]
+    return []
+
+
+def _read_resident_bytes(pid: int) -> int:
+    with suppress(OSError, ValueError):
+        return int(Path(f"/proc/{pid}/statm").read_bytes().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return 0
 
 
 def make_undumpable() -> None:

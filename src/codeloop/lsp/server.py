@@ -8,15 +8,16 @@ from typing import Literal
 
 from msgspec import Struct
 
+from codeloop.kit.program import Program
 from codeloop.lsp.client.capabilities import make_workspace_folder
 from codeloop.lsp.client.client import LanguageClient, ServerSetup
-from codeloop.lsp.client.connection import ErrorAnswer, ServerGone, ServerPipes
+from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
 from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.schema.bounds.language_tools import LSP_CRASHES, LSP_MEMORY, LSP_START, LSP_STOP
 from codeloop.schema.errors import CodeloopError
 
-StartServer = Callable[[ServerChoice, Path], Awaitable[ServerPipes]]
+StartServer = Callable[[ServerChoice, Path], Awaitable[Program]]
 _BYTES_PER_MB = 1_000_000
 
 

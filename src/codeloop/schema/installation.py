@@ -73,6 +73,11 @@ def check_package_file(file: Path) -> Path:
     raise change
 
 
+def make_python_command(file: Path, *arguments: object) -> tuple[str, ...]:
+    """Return the command that runs a file of the package in a Python of its own. Raises InstallationChanged."""
+    return (sys.executable, "-I", str(check_package_file(file)), *map(str, arguments))
+
+
 def _is_older_than_start(file: Path) -> bool:
     state = read_file_state(file)
     return state is not None and state[1] < _START_NS

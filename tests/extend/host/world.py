@@ -25,11 +25,11 @@ from codeloop.extend.host.protocol import (
     ToolAnswer,
 )
 from codeloop.extend.host.runtimes import find_host_command
+from codeloop.kit.child_process import Launch
+from codeloop.kit.program import Program
 from codeloop.schema.bounds.extension import HOST_START
 from codeloop.schema.limits import MCP_STOP
 from codeloop.schema.wire import JSON, replace
-from codeloop.workspace.process.running_program import RunningProgram, start_program
-from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.workspace import Workspace
 
 PLACE = CallOrigin("ses_1", "msg_1", "call_1", "build", "/", "/")
@@ -102,13 +102,13 @@ async def host_world(
     workspace = Workspace(root, root, folder / "scratch", {"PATH": "/usr/bin:/bin", "HOME": str(folder)})
     world = HostWorld(folder, workspace, command=command or find_host_command(language, workspace.environment))
 
-    async def start() -> RunningProgram:
+    async def start() -> Program:
         launch = Launch(world.command, root, workspace.environment, {})
 
         def log(data: bytes) -> None:
             world.log.append(data.decode())
 
-        return await start_program(workspace, launch, log, None, channel_variable="CODELOOP_HOST_FD")
+        return await workspace.program_sandboxes.open(launch, None, log, channel_variable="CODELOOP_HOST_FD")
 
     async def serve(call: OperationCall) -> Any:
         world.asked.append(call)
@@ -122,7 +122,7 @@ async def host_world(
     with pytest.MonkeyPatch.context() as patch:
         # Where much else runs, Python may take long to start, and the exit code of a program may come late.
         patch.setattr("codeloop.extend.host.host.HOST_START", replace(HOST_START, value=60_000))
-        patch.setattr("codeloop.workspace.process.running_program.MCP_STOP", replace(MCP_STOP, value=60_000))
+        patch.setattr("codeloop.workspace.process.program_sandboxes.MCP_STOP", replace(MCP_STOP, value=60_000))
         try:
             yield world
         finally:

@@ -7,10 +7,10 @@ from typing import Literal
 
 import pytest
 
+from codeloop.kit.child_process import Launch
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process import program_sandboxes
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox, ProgramSandboxes
-from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
 from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxUnavailable
 from codeloop.workspace.workspace import Workspace

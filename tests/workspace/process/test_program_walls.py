@@ -7,12 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.kit.child_process import Launch
 from codeloop.kit.wildcard import matches
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.permission import Action
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox, choose_program_sandbox
-from codeloop.workspace.process.running_program import run_sandboxed, start_program
-from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen_profile
 from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
 from codeloop.workspace.workspace import Workspace
@@ -112,8 +111,8 @@ ROWS = (_share, _formatter_with_own_sandbox, _entry_with_writable_project)
 async def test_a_program_that_runs_to_its_end_reads_and_leaves_nothing_that_is_denied(
     place: Place, row: Callable[[Place], ProgramSandbox | None]
 ) -> None:
-    result = await run_sandboxed(place.workspace, place.make_launch(SCRIPT), b"", 10_000, row(place))
-    assert KEY not in result.output.decode()
+    result = await place.workspace.program_sandboxes.run(place.make_launch(SCRIPT), row(place))
+    assert KEY not in result.stdout.decode()
     assert (place.root / "written.txt").read_text() == "ours\n"
     place.assert_unharmed()
 
@@ -123,7 +122,7 @@ async def test_what_a_server_leaves_is_gone_while_it_runs(
     place: Place, row: Callable[[Place], ProgramSandbox | None]
 ) -> None:
     script = f"{SCRIPT}\necho answered; read line; echo $line; read line"
-    program = await start_program(place.workspace, place.make_launch(script), lambda _: None, row(place))
+    program = await place.workspace.program_sandboxes.open(place.make_launch(script), row(place), lambda _: None)
     output = b""
     while b"answered" not in output:
         output += await program.read()
@@ -140,15 +139,16 @@ async def test_what_a_server_leaves_is_gone_while_it_runs(
 
 async def test_a_program_that_only_reads_the_project_does_not_read_what_is_denied(place: Place) -> None:
     confinement = ProgramSandbox(ProgramProfile(place.root.parent / "own", readable=(place.root,), network="on"))
-    result = await run_sandboxed(
-        place.workspace, place.make_launch("cat secrets/k.txt keys.txt dist/f 2>&1"), b"", 10_000, confinement
+    result = await place.workspace.program_sandboxes.run(
+        place.make_launch("cat secrets/k.txt keys.txt dist/f 2>&1"), confinement
     )
     # Only writing is denied in `dist`.
-    assert result.output.decode().count(KEY) == 1
+    assert result.stdout.decode().count(KEY) == 1
 
 
 async def test_what_the_user_puts_back_and_what_codeloop_writes_stays(place: Place) -> None:
-    program = await start_program(place.workspace, place.make_launch("read line"), lambda _: None, ProgramSandbox())
+    sandboxes = place.workspace.program_sandboxes
+    program = await sandboxes.open(place.make_launch("read line"), ProgramSandbox(), lambda _: None)
     (place.root / "codeloop.json").write_text("{}")
     async with asyncio.timeout(10):
         while (place.root / "codeloop.json").exists():

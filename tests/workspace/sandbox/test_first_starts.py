@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.kit.child_process import Launch
 from codeloop.kit.processes import list_processes
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import LAUNCHER_ANSWER, SANDBOXES_KEPT
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand, Shells
 from codeloop.workspace.sandbox import process_launcher
-from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.policy import SandboxGrants
 from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from tests.workspace.sandbox.conftest import Attacked

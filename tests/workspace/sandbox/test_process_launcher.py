@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.kit.child_process import Launch
 from codeloop.kit.processes import list_processes
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
-from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/root"}

@@ -8,10 +8,10 @@ import pytest
 from click.testing import CliRunner
 
 from codeloop.cli.commands.examine import debug as command
+from codeloop.kit.child_process import Launch
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox.backends import seatbelt
 from codeloop.workspace.sandbox.backends.seatbelt import SeatbeltStarter, write_profile
-from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.policy import PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
 from codeloop.workspace.sandbox.sandbox_report import SandboxReport

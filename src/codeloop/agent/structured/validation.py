@@ -8,14 +8,16 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from codeloop.kit.child_process import Launch
 from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.program import run_program
 from codeloop.schema.bounds.structured import SCHEMA_BYTES, SCHEMA_DEPTH, SCHEMA_TIME, STRUCTURED_BYTES
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.installation import make_python_command
 from codeloop.schema.wire import JSON
-from codeloop.workspace.process.bounded_program import run_bounded_program
 
 _PROGRAM = Path(__file__).with_name("validator_process.py")
-_MAX_LINE_BYTES = 1024 * 1024
+_MAX_OUTPUT_BYTES = 1024 * 1024
 # A check that waits without using the processor is late, too: at this multiple of its processor time by the clock.
 _MAX_CLOCK_FACTOR = 6
 
@@ -72,12 +74,15 @@ async def _run_check(request: JSON, environment: Mapping[str, str]) -> list[Prob
     # Processor time, not the clock: on a busy machine even a simple schema may take long.
     seconds = SCHEMA_TIME.seconds
     text, deadline = msgspec.json.encode(request), seconds * _MAX_CLOCK_FACTOR
-    result = await run_bounded_program(_PROGRAM, (ceil(seconds),), text, environment, deadline, _MAX_LINE_BYTES)
+    command = make_python_command(_PROGRAM, ceil(seconds))
+    launch = Launch(command, "/", environment, stdin=text, seconds=deadline, max_bytes=_MAX_OUTPUT_BYTES)
+    result = await run_program(launch)
     if result.is_late:
         raise SchemaTooCostly(f"checking it takes more than {seconds:g} s. Make its patterns simpler.")
-    if result.has_failed or not result.lines:
+    lines = result.stdout.splitlines()
+    if result.code or not lines:
         raise SchemaTooCostly("it can't be checked: that takes too much memory.")
-    return msgspec.json.decode(result.lines[-1], type=list[Problem])
+    return msgspec.json.decode(lines[-1], type=list[Problem])
 
 
 def _measure_depth(value: Any) -> int:

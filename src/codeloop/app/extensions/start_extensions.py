@@ -25,11 +25,11 @@ from codeloop.extend.hooks.directory_events import follow_directory
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.extend.hooks.timings import HookTimings
 from codeloop.extend.host.extension import Extension
-from codeloop.extend.host.host_stream import HostPipes
 from codeloop.extend.host.hosts import ExtensionHosts, HostCallbacks, HostKey, RunOperation, get_log_path
 from codeloop.extend.host.offer_cache import OfferCache
 from codeloop.extend.host.offers import list_tool_names
 from codeloop.extend.host.protocol import VERSION, HostHello, OperationCall
+from codeloop.kit.program import Program
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.operation import OPERATIONS
 from codeloop.tool.tool import Tool
@@ -53,7 +53,7 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
     def open_log(name: str) -> ProgramLog:
         return logs.setdefault(name, ProgramLog(get_log_path(settings.home / EXTENSIONS_FOLDER, name)))
 
-    async def start(key: HostKey, on_stderr: Callable[[bytes], None]) -> HostPipes:
+    async def start(key: HostKey, on_stderr: Callable[[bytes], None]) -> Program:
         from codeloop.app.extensions.start_host import start_host
 
         # The path of an installed plugin is `module:name`, which is not a file.

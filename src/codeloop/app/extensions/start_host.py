@@ -11,11 +11,11 @@ from codeloop.extend.host.extension import Language
 from codeloop.extend.host.hosts import HostKey
 from codeloop.extend.host.protocol import DESCRIPTOR_VARIABLE
 from codeloop.extend.host.runtimes import find_host_command
+from codeloop.kit.child_process import Launch
+from codeloop.kit.program import Program
 from codeloop.schema.errors import CodeloopError
 from codeloop.workspace.process.program_environment import make_program_environment
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox
-from codeloop.workspace.process.running_program import RunningProgram, start_program
-from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen_profile
 from codeloop.workspace.workspace import Workspace
 
@@ -35,7 +35,7 @@ async def start_host(
     writable_folder: Path,
     readable: tuple[Path, ...],
     on_stderr: Callable[[bytes], None],
-) -> RunningProgram:
+) -> Program:
     """Start the host for a language. Raises OSError.
 
     `writable_folder`: the folder that it may write in. `readable`: other paths that it loads code from. `on_stderr` is
@@ -60,5 +60,5 @@ async def start_host(
     # Extensions of a project get no cache: it is shared, and they could change what the user's own would run.
     if language == "javascript" and not key.is_confined:
         environment = {**environment, _CACHE_VARIABLE: str(writable_folder / "typescript")}
-    launch = Launch(command, _START_DIRECTORY, environment, {})
-    return await start_program(workspace, launch, on_stderr, confinement, channel_variable=DESCRIPTOR_VARIABLE)
+    launch = Launch(command, _START_DIRECTORY, environment)
+    return await workspace.program_sandboxes.open(launch, confinement, on_stderr, channel_variable=DESCRIPTOR_VARIABLE)

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from codeloop.app.language.dependent_files import find_dependents
 from codeloop.app.settings import ProjectSettings
+from codeloop.kit.child_process import Launch
+from codeloop.kit.program import Program
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent
 from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.server_pool import ServerPool
@@ -15,8 +17,6 @@ from codeloop.schema.wire import replace
 from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.process.program_sandboxes import choose_program_sandbox
-from codeloop.workspace.process.running_program import RunningProgram, start_program
-from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.watch.project_watch import ProjectWatch
 from codeloop.workspace.workspace import Workspace
 
@@ -60,7 +60,7 @@ def make_languages(settings: ProjectSettings, workspace: Workspace, publish_live
     def get_log(name: str) -> ProgramLog:
         return logs.setdefault(name, open_server_log(settings, name))
 
-    async def start(chosen_server: ServerChoice, root: Path) -> RunningProgram:
+    async def start(chosen_server: ServerChoice, root: Path) -> Program:
         return await start_server(settings, workspace, chosen_server, root, get_log(chosen_server.row.name).feed)
 
     def read_restart_time(name: str) -> float:
@@ -94,7 +94,7 @@ async def start_server(
     chosen_server: ServerChoice,
     root: Path,
     on_stderr: Callable[[bytes], None],
-) -> RunningProgram:
+) -> Program:
     """Start a server's program, in the sandbox that its row names; `on_stderr` is called with its output on stderr.
 
     Raises OSError.
@@ -102,11 +102,11 @@ async def start_server(
     # Of an untrusted project no program must run, so its folders are taken out of PATH.
     excluded_folders = () if settings.trusted else (workspace.root, workspace.directory)
     environment = make_tool_environment(workspace.environment, chosen_server.row.environment, excluded_folders)
-    launch = Launch(chosen_server.command, root, environment, {}, frozenset(chosen_server.row.environment))
+    launch = Launch(chosen_server.command, root, environment, named_variables=frozenset(chosen_server.row.environment))
     # A sandbox hides codeloop's own folders, and so the servers that were installed there.
     installed = find_install_folder(settings)
     readable_folders = (installed,) if Path(chosen_server.command[0]).is_relative_to(installed) else ()
     confinement = choose_program_sandbox(workspace, chosen_server.row.name, chosen_server.row.sandbox)
     if confinement is not None:
         confinement = replace(confinement, readable=readable_folders)
-    return await start_program(workspace, launch, on_stderr, confinement)
+    return await workspace.program_sandboxes.open(launch, confinement, on_stderr)

@@ -8,12 +8,12 @@ from msgspec import Struct
 
 from codeloop.app.language.servers import start_server
 from codeloop.app.settings import ProjectSettings
+from codeloop.kit.program import Program
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.lsp.server import LanguageServer, ServerCallbacks, ServerUnavailable, StartServer
 from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.schema.bounds.language_tools import LSP_TRIAL
-from codeloop.workspace.process.running_program import RunningProgram
 from codeloop.workspace.workspace import Workspace
 
 # Language servers use much memory and processor time while they start.
@@ -62,7 +62,7 @@ async def _start_once(settings: ProjectSettings, workspace: Workspace, chosen_se
     """Start a server and stop it again; return the reason why it can't start, or ""."""
     output = bytearray()
 
-    async def start(chosen: ServerChoice, root: Path) -> RunningProgram:
+    async def start(chosen: ServerChoice, root: Path) -> Program:
         return await start_server(settings, workspace, chosen, root, output.extend)
 
     server = LanguageServer(chosen_server, workspace.root, _make_callbacks(start))

@@ -15,14 +15,16 @@ from msgspec import Struct
 from codeloop.automation.benchmark.agents import IDLE_AGENT, RUN_COMMAND, SOLUTION_AGENT, BenchAgent, ReportedUsage
 from codeloop.automation.benchmark.tasks import BenchTask, NamedTask
 from codeloop.automation.command_lines import CODELOOP_COMMAND, open_git_call
+from codeloop.kit.child_process import Launch
+from codeloop.kit.program import run_program
 from codeloop.kit.programs import make_safe_environment
 from codeloop.kit.remove_tree import remove_tree, temporary_folder
-from codeloop.kit.run_program import run_program
 from codeloop.schema.bounds.automation import BENCH_CHECK, BENCH_CLONE, BENCH_KEPT_CHARACTERS
 from codeloop.schema.errors import CodeloopError
 
 # A program that ends by itself has an exit code from 0 to 255.
 TIMEOUT_EXIT_CODE = -1
+_MAX_OUTPUT_BYTES = 256 * 1024 * 1024
 
 
 class BenchRun(Struct, frozen=True, kw_only=True):
@@ -229,12 +231,18 @@ async def _run_program(
     """Run a program in `folder`, and kill it with all its processes after `timeout_seconds`."""
     environment = variables or make_safe_environment(os.environ)
     try:
-        result = await run_program(command, folder=folder, environment=environment, timeout_seconds=timeout_seconds)
-    except TimeoutError:
-        return FinishedProgram(TIMEOUT_EXIT_CODE, "", "")
+        launch = Launch(
+            command,
+            folder,
+            environment,
+            seconds=timeout_seconds,
+            max_bytes=_MAX_OUTPUT_BYTES,
+            max_error_bytes=_MAX_OUTPUT_BYTES,
+        )
+        result = await run_program(launch)
     except OSError as error:
         # 127 is the exit code of a shell for a command that is not found.
         return FinishedProgram(127, "", str(error))
-    return FinishedProgram(
-        result.code, result.stdout.decode("utf-8", "replace"), result.stderr.decode("utf-8", "replace")
-    )
+    if result.stop_reason == "time":
+        return FinishedProgram(TIMEOUT_EXIT_CODE, "", "")
+    return FinishedProgram(result.code, result.stdout.decode("utf-8", "replace"), result.error_text)

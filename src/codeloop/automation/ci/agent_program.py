@@ -1,11 +1,8 @@
 """The sessions of a CI job: each is a `codeloop run` whose environment has no token of the host (GitHub, GitLab)."""
 
-import asyncio
 import os
 import re
-import signal
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +12,8 @@ from msgspec import Struct
 from codeloop.automation.ci.agent_environment import make_agent_environment
 from codeloop.automation.ci.json_fields import get_list, get_object, get_text
 from codeloop.automation.command_lines import CODELOOP_COMMAND
-from codeloop.kit.run_program import kill_program, start_program
+from codeloop.kit.child_process import Launch
+from codeloop.kit.program import LineBuffer, run_program
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.bounds.automation import CI_END, CI_EXPORT, CI_STOP
 from codeloop.schema.wire import JSON
@@ -24,7 +22,6 @@ from codeloop.schema.wire import JSON
 _TOOL_CALL_PREFIX = b'{"type":"tool_use"'
 # A line may contain the whole output of a tool call.
 _MAX_LINE_BYTES = 64 * 1024 * 1024
-_RELAY_SECONDS = 1.0
 
 
 class AgentLimits(Struct, frozen=True):
@@ -143,41 +140,33 @@ class AgentProgram:
 
         A program that had to be ended has no last line. Its stderr goes to the log of the job.
         """
-        process = await start_program(
-            command, folder=directory, environment=self._environment, limit_bytes=_MAX_LINE_BYTES
-        )
-        relay = asyncio.create_task(self._relay_errors(process))
+        output, errors = LineBuffer(), LineBuffer()
         last_line = b""
-        try:
-            async with asyncio.timeout(seconds):
-                # It may end before it has read its prompt.
-                if process.stdin is not None:
-                    with suppress(ConnectionError):
-                        process.stdin.write(stdin.encode("utf-8", "replace"))
-                        await process.stdin.drain()
-                    process.stdin.close()
-                if process.stdout is not None:
-                    async for line in process.stdout:
-                        last_line = line
-                        if line.startswith(_TOOL_CALL_PREFIX):
-                            self._write_log(_describe_call(line))
-                await process.wait()
-        except TimeoutError:
-            last_line = b""
-        finally:
-            if process.returncode is None:
-                await _end_program(process)
-            # A program that it has left behind may keep the pipe open.
-            with suppress(TimeoutError):
-                async with asyncio.timeout(_RELAY_SECONDS):
-                    await relay
-        return process.returncode or 0, last_line
 
-    async def _relay_errors(self, process: asyncio.subprocess.Process) -> None:
-        """Write the lines of a program's stderr to the log of the job."""
-        if process.stderr is not None:
-            async for line in process.stderr:
+        def feed(chunk: bytes) -> bool:
+            nonlocal last_line
+            for line in output.take_lines(chunk):
+                last_line = line
+                if line.startswith(_TOOL_CALL_PREFIX):
+                    self._write_log(_describe_call(line))
+            return output.size > _MAX_LINE_BYTES
+
+        def relay_errors(chunk: bytes) -> None:
+            for line in errors.take_lines(chunk):
                 self._write_log(line.decode("utf-8", "replace").rstrip().removeprefix("codeloop: "))
+
+        launch = Launch(
+            command,
+            directory,
+            self._environment,
+            stdin=stdin.encode("utf-8", "replace"),
+            seconds=seconds,
+            # So that it can store its session as interrupted. GitHub kills a cancelled job after 10 s: the rest of
+            # these is for the comment that says so.
+            grace_seconds=CI_STOP.seconds,
+        )
+        result = await run_program(launch, feed=feed, feed_errors=relay_errors)
+        return result.code, b"" if result.stop_reason else last_line
 
 
 def _find_named_variables(config: str) -> list[str]:
@@ -187,18 +176,6 @@ def _find_named_variables(config: str) -> list[str]:
     # The program reports the file that it can't read.
     except (OSError, UnicodeDecodeError):
         return []
-
-
-async def _end_program(process: asyncio.subprocess.Process) -> None:
-    """Ask a program to end, so that it can store its session as interrupted; kill it if it does not end in time."""
-    with suppress(ProcessLookupError):
-        process.send_signal(signal.SIGTERM)
-    try:
-        # GitHub kills a cancelled job after 10 s: the rest of these is for the comment that says so.
-        async with asyncio.timeout(CI_STOP.seconds):
-            await process.wait()
-    except TimeoutError:
-        await kill_program(process)
 
 
 def _describe_call(line: bytes) -> str:

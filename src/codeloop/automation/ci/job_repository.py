@@ -15,10 +15,11 @@ from typing import NamedTuple
 
 from codeloop.automation.ci.hosts.host import Author
 from codeloop.automation.command_lines import open_git_call
+from codeloop.kit.child_process import Launch
 from codeloop.kit.git import explain_refused_folder, find_common_folder, find_git_folder, make_git_settings
 from codeloop.kit.git.user_settings import RepositoryFacts, read_with_includes
+from codeloop.kit.program import run_program
 from codeloop.kit.programs import exclude_folder, make_safe_environment
-from codeloop.kit.run_program import run_program
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.bounds.automation import CI_GIT, CI_RETRY, CI_TRIES
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -39,6 +40,7 @@ _REJECTION_PATTERN = r"(?i)refusing|rejected|non-fast-forward|fetch first|stale 
 # The escape sequences in names that git quotes: octal numbers of ASCII characters, and those of C.
 _ESCAPE_SEQUENCE = r"\\([0-7]{3}|.)"
 _ESCAPED_CHARACTERS = {"a": "\a", "b": "\b", "t": "\t", "n": "\n", "v": "\v", "f": "\f", "r": "\r"}
+_MAX_OUTPUT_BYTES = 256 * 1024 * 1024
 
 
 class GitProblem(CodeloopError):
@@ -242,22 +244,26 @@ class JobRepository:
         """Run git, and return its stdout without the last newline. Raises GitProblem and PushRejected."""
         environment = {**_make_git_environment(), **(variables or {})}
         words = (*_GIT_OPTIONS, *arguments)
-        try:
-            with open_git_call(
-                *words, environment=environment, tree=tree, folder=folder, uses_filters=self._has_lfs
-            ) as call:
-                code, output, errors = await run_program(
-                    call.command,
-                    environment=call.environment,
-                    timeout_seconds=CI_GIT.seconds,
-                    stdin=stdin.encode("utf-8", "surrogateescape"),
-                )
-        except TimeoutError:
-            raise GitProblem(f"git {_find_subcommand(arguments)} took more than {CI_GIT.seconds:g} s.") from None
-        if code == 0:
-            return output.decode("utf-8", "surrogateescape").removesuffix("\n")
-        message = one_line(errors.decode("utf-8", "replace").strip(), 400)
+        with open_git_call(
+            *words, environment=environment, tree=tree, folder=folder, uses_filters=self._has_lfs
+        ) as call:
+            launch = Launch(
+                call.command,
+                "/",
+                call.environment,
+                stdin=stdin.encode("utf-8", "surrogateescape"),
+                seconds=CI_GIT.seconds,
+                max_bytes=_MAX_OUTPUT_BYTES,
+            )
+            result = await run_program(launch)
         command = _find_subcommand(arguments)
+        if result.stop_reason == "time":
+            raise GitProblem(f"git {command} took more than {CI_GIT.seconds:g} s.")
+        if result.stop_reason:
+            raise GitProblem(f"git {command} printed more than {_MAX_OUTPUT_BYTES:,} bytes.")
+        if result.code == 0:
+            return result.stdout.decode("utf-8", "surrogateescape").removesuffix("\n")
+        message = one_line(result.error_text.strip(), 400)
         if command == "push" and re.search(_REJECTION_PATTERN, message):
             raise PushRejected(f"The push was rejected: {message}")
         raise GitProblem(f"git {command} failed: {message}")

@@ -25,8 +25,8 @@ from codeloop.config.server_credential import (
     publish_credential,
     withdraw_credential,
 )
+from codeloop.kit.desktop_programs import open_private_link
 from codeloop.kit.remove_tree import temporary_folder
-from codeloop.kit.run_program import open_private_link
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.bounds.server import SERVER_SIGNAL
 from codeloop.schema.errors import CodeloopError, UsageProblem

@@ -14,7 +14,6 @@ from codeloop.extend.host.back_off import BackOff
 from codeloop.extend.host.extension import CallListener
 from codeloop.extend.host.host_stream import (
     BrokenStream,
-    HostPipes,
     convert_error,
     encode_request,
     make_error_answer,
@@ -42,6 +41,7 @@ from codeloop.extend.host.protocol import (
     encode,
     encode_line,
 )
+from codeloop.kit.program import Program
 from codeloop.schema.bounds.extension import HOST_LOAD, HOST_START, HOST_STOP
 from codeloop.schema.errors import OperationError
 
@@ -57,7 +57,7 @@ class ProcessCallbacks(Struct, frozen=True):
     """
 
     name: str
-    start: Callable[[], Awaitable[HostPipes]]
+    start: Callable[[], Awaitable[Program]]
     hello: HostHello
     log: Callable[[str], None]
     warn: Callable[[str], None]
@@ -89,7 +89,7 @@ class _Request(Struct):
 class _Process(Struct):
     """One run of the program. `loaded`: the offers of its extensions, by name."""
 
-    pipes: HostPipes
+    program: Program
     reading: "asyncio.Task[None]"
     loaded: dict[str, "asyncio.Task[ExtensionOffer]"]
 
@@ -154,7 +154,7 @@ class ExtensionHost:
         """Send an encoded message without an answer, if the program runs; return whether it does."""
         with suppress(OSError):
             if self._process is not None:
-                self._process.pipes.write(line)
+                self._process.program.write(line)
                 return True
         return False
 
@@ -270,15 +270,15 @@ class ExtensionHost:
             began = time.monotonic()
             self._back_off.note_start()
             try:
-                pipes = await self.callbacks.start()
+                program = await self.callbacks.start()
             except OSError as error:
                 self._back_off.note_failure()
                 self.callbacks.log(f"it can't be started: {error}")
                 raise HookFailed(f"the extension host {self.callbacks.name} can't be started: {error}") from error
             greeting = asyncio.get_running_loop().create_future()
             self._requests[_GREETING_ID] = _Request(greeting, "greeting")
-            reading = asyncio.create_task(self._read(pipes))
-            process = self._process = _Process(pipes, reading, {})
+            reading = asyncio.create_task(self._read(program))
+            process = self._process = _Process(program, reading, {})
             # A new program has none of the events that the last one had not handled.
             self.callbacks.acknowledge(None)
             self.notify(encode_line(self.callbacks.hello))
@@ -303,16 +303,16 @@ class ExtensionHost:
             if self._opening is asyncio.current_task():
                 self._opening = None
 
-    async def _read(self, pipes: HostPipes) -> None:
+    async def _read(self, program: Program) -> None:
         why = ""
         try:
-            async for message in read_messages(pipes):
+            async for message in read_messages(program):
                 self._handle(message)
         except BrokenStream as error:
             why = str(error)
-        if self._process is not None and self._process.pipes is pipes:
+        if self._process is not None and self._process.program is program:
             # In a task of its own, since `_fail` waits for this reader to end.
-            self._spawn(self._fail(why or pipes.ending or "it closed its connection"))
+            self._spawn(self._fail(why or program.ending or "it closed its connection"))
 
     def _handle(self, message: FromHost) -> None:
         """Handle a message from the program."""
@@ -410,4 +410,4 @@ class ExtensionHost:
         try:
             await asyncio.wait([process.reading])
         finally:
-            await process.pipes.close()
+            await process.program.close()

@@ -1,7 +1,7 @@
 """Bounded reading and writing of a host's messages, and their errors."""
 
 from collections.abc import AsyncGenerator
-from typing import Any, Protocol
+from typing import Any
 
 import msgspec
 
@@ -16,30 +16,10 @@ from codeloop.extend.host.protocol import (
     decode_from_host,
     encode_line,
 )
+from codeloop.kit.program import MessageTooLong, Program
 from codeloop.schema.bounds.extension import HOST_MESSAGE_BYTES
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.wire import DECODE_ERRORS, JSON
-
-
-class HostPipes(Protocol):
-    """A running program, such as `RunningProgram` in `workspace/process/running_program.py`."""
-
-    async def read(self) -> bytes:
-        """Return the next bytes of its output; b"" at its end."""
-        ...
-
-    def write(self, data: bytes) -> int:
-        """Write without waiting. Raises OSError: it is gone."""
-        ...
-
-    @property
-    def ending(self) -> str:
-        """How it ended, in words; "" while it runs."""
-        ...
-
-    async def close(self) -> None:
-        """End it with all that it started."""
-        ...
 
 
 class InvalidCall(HookFailed):
@@ -50,22 +30,13 @@ class BrokenStream(Exception):
     """A program's output can't be parsed; the message says why."""
 
 
-async def read_messages(pipes: HostPipes) -> AsyncGenerator[FromHost]:
+async def read_messages(program: Program) -> AsyncGenerator[FromHost]:
     """Yield the messages of a program until its end. Raises BrokenStream."""
-    parts: list[bytes] = []
-    size = 0
-    while chunk := await pipes.read():
-        # A chunk may end within a message; the parts are joined once the line is whole, since repeated concatenation
-        # would be quadratic.
-        *lines, rest = chunk.split(b"\n")
-        for line in lines:
-            complete = b"".join((*parts, line))
-            parts, size = [], 0
-            yield _decode_message(complete)
-        parts.append(rest)
-        size += len(rest)
-        if size > HOST_MESSAGE_BYTES.value:
-            raise BrokenStream(f"it sent a message of more than {HOST_MESSAGE_BYTES.value:,} bytes")
+    try:
+        async for line in program.read_lines(HOST_MESSAGE_BYTES.value):
+            yield _decode_message(line)
+    except MessageTooLong as error:
+        raise BrokenStream(str(error)) from error
 
 
 def _decode_message(line: bytes) -> FromHost:

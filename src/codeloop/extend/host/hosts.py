@@ -16,7 +16,6 @@ from codeloop.extend.hooks.hooks import ExtensionRaised, HookFailed
 from codeloop.extend.host.event_feed import HostEventFeed
 from codeloop.extend.host.extension import CallListener, Extension
 from codeloop.extend.host.hook_handlers import ClosedHandler, ExtensionHandler
-from codeloop.extend.host.host_stream import HostPipes
 from codeloop.extend.host.offer_cache import OfferCache
 from codeloop.extend.host.offers import (
     EVENT_HOOK,
@@ -35,6 +34,7 @@ from codeloop.extend.host.protocol import (
     encode,
 )
 from codeloop.kit.asyncio_tasks import cancel_all
+from codeloop.kit.program import Program
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.bounds.extension import HOST_CALL, HOST_SLOW_ANSWER, HOST_STOP, HOST_WAIT
 from codeloop.schema.event import Event
@@ -67,7 +67,7 @@ class HostCallbacks(Struct, frozen=True):
 
     offer_cache: OfferCache
     hello: HostHello
-    start: Callable[["HostKey", Callable[[bytes], None]], Awaitable[HostPipes]]
+    start: Callable[["HostKey", Callable[[bytes], None]], Awaitable[Program]]
     is_confined: Callable[[Extension], bool]
     find_reach: Callable[[bool], Reach]
     open_log: Callable[[str], ProgramLog]

@@ -14,7 +14,7 @@ from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
 from codeloop.extend.mcp.sign_in.login import ShowAddress, WaitForPaste, sign_in
 from codeloop.extend.mcp.sign_in.tokens import get_sign_ins, make_auth, sign_out
 from codeloop.extend.mcp.transport.failures import RegistrationNeeded, ServerFailed, SignInNeeded
-from codeloop.extend.mcp.transport.launch_spec import ServerProject
+from codeloop.extend.mcp.transport.server_launch import ServerProject
 from codeloop.extend.mcp.transport.transports import ServerDependencies
 from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.process.program_sandboxes import ProgramSandboxes

@@ -14,8 +14,9 @@ from typing import Any, Literal, NamedTuple
 from msgspec import Struct
 
 from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.program import Program
 from codeloop.lsp.client.capabilities import make_initialize_params
-from codeloop.lsp.client.connection import CONNECTION_LOST, ErrorAnswer, LspConnection, ServerGone, ServerPipes
+from codeloop.lsp.client.connection import CONNECTION_LOST, ErrorAnswer, LspConnection, ServerGone
 from codeloop.lsp.client.diagnostic import Diagnostic, parse_diagnostics
 from codeloop.lsp.client.document import OpenDocument, read_text
 from codeloop.lsp.client.file_uri import parse_file_uri
@@ -63,7 +64,7 @@ class LanguageClient:
     `documents`: the open files, the one used last at the end.
     """
 
-    def __init__(self, pipes: ServerPipes, setup: ServerSetup, on_diagnostics: Callable[[Path], None]) -> None:
+    def __init__(self, pipes: Program, setup: ServerSetup, on_diagnostics: Callable[[Path], None]) -> None:
         self.setup = setup
         self.encoding: Encoding = "utf-16"
         self.documents: dict[Path, OpenDocument] = {}

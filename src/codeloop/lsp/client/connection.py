@@ -6,9 +6,10 @@ A server may be broken or hostile, so the rate of its messages and what it leave
 import asyncio
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any
 
 from codeloop.kit.jsonc import is_object
+from codeloop.kit.program import Program
 from codeloop.lsp.client.message_stream import InvalidStream, MessageReader, encode_message
 from codeloop.schema.bounds.language_tools import LSP_MESSAGE_RATE, LSP_UNREAD
 from codeloop.schema.errors import CodeloopError
@@ -22,31 +23,6 @@ FENCE_METHOD = "codeloop/fence"
 """A method that no server knows: the error that it answers with shows that it has read everything before."""
 CONNECTION_LOST = "codeloop/lost"
 """The method of a notification that no server sends: `on_message` gets it once, when the server is gone."""
-
-
-class ServerPipes(Protocol):
-    """The pipes of a running server, as its starter returns them."""
-
-    async def read(self) -> bytes:
-        """Return the next bytes of the server's output; b"" at the end."""
-        ...
-
-    def write(self, data: bytes) -> int:
-        """Write without waiting; return how many bytes are unsent. Raises OSError when the server is gone."""
-        ...
-
-    async def measure_memory(self) -> int:
-        """Return the memory of the server and its child processes in bytes; 0: unknown."""
-        ...
-
-    @property
-    def ending(self) -> str:
-        """How the server ended, in words; "" while it runs."""
-        ...
-
-    async def close(self) -> None:
-        """End the server and all processes that it started."""
-        ...
 
 
 class ServerGone(CodeloopError):
@@ -76,7 +52,7 @@ class LspConnection:
     `listen` has to run in a task; when it returns, the server is gone, and `loss_reason` is the reason.
     """
 
-    def __init__(self, pipes: ServerPipes, on_message: MessageHandler, handlers: RequestHandlers) -> None:
+    def __init__(self, pipes: Program, on_message: MessageHandler, handlers: RequestHandlers) -> None:
         self.loss_reason = ""
         self.pipes = pipes
         self._on_message = on_message

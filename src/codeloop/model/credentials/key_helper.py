@@ -7,8 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from codeloop.kit.child_process import Launch
+from codeloop.kit.program import run_program
 from codeloop.kit.programs import make_safe_environment
-from codeloop.kit.run_program import run_program
 from codeloop.model.credentials.store import is_valid_key
 from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.limits import KEY_HELPER, KEY_HELPER_TTL, KEY_LENGTH
@@ -52,24 +53,22 @@ class KeyHelper:
     async def _run_program(self) -> str:
         try:
             # Run in `/`, with absolute folders in PATH: a project must not provide the program.
-            code, out, err = await run_program(
-                self._command,
-                environment=make_safe_environment(os.environ),
-                timeout_seconds=KEY_HELPER.seconds,
-                is_apart=False,
+            launch = Launch(
+                self._command, "/", make_safe_environment(os.environ), is_apart=False, seconds=KEY_HELPER.seconds
             )
-        except TimeoutError:
-            raise ModelUnavailable(f"{self._setting} printed no key within {KEY_HELPER.seconds:g} s.") from None
+            result = await run_program(launch)
         except OSError as error:
             raise ModelUnavailable(
                 f"{self._setting} can't be run: {error.strerror}: {self._command[0]}. Correct it in codeloop.json."
             ) from None
+        if result.stop_reason == "time":
+            raise ModelUnavailable(f"{self._setting} printed no key within {KEY_HELPER.seconds:g} s.")
         # Two more than a key may have: room for the line break, and one to notice that it is too long.
-        key = out[: KEY_LENGTH.value + 2].decode("utf-8", "replace").strip()
-        if code == 0 and is_valid_key(key):
+        key = result.stdout[: KEY_LENGTH.value + 2].decode("utf-8", "replace").strip()
+        if result.code == 0 and is_valid_key(key):
             return key
-        message = " ".join(err.decode("utf-8", "replace").split())[:_MAX_MESSAGE_LENGTH]
-        outcome = f"ended with {code}" if code else "printed no key"
+        message = " ".join(result.error_text.split())[:_MAX_MESSAGE_LENGTH]
+        outcome = f"ended with {result.code}" if result.code else "printed no key"
         raise ModelUnavailable(
             f"{self._setting} {outcome}{f' ({message})' if message else ''}. Run it in a shell to see why."
         )

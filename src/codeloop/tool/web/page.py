@@ -11,13 +11,15 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from codeloop.kit.child_process import Launch
+from codeloop.kit.program import run_program
+from codeloop.schema.installation import make_python_command
 from codeloop.schema.limits import HTML_PAGE_MEMORY, HTML_PAGE_TIME, PDF_TIME, WEB_BYTES
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.web.charset import decode_page
 from codeloop.tool.web.pdf import read_pdf
 from codeloop.workspace.files.image import FittedImage, ImageRefused, fit_image
 from codeloop.workspace.files.media_type import detect_media_type
-from codeloop.workspace.process.bounded_program import run_bounded_program
 
 PageFormat = Literal["text", "markdown", "html"]
 
@@ -164,23 +166,25 @@ async def _convert_html(
     """Return HTML as markdown or text, and a note if a part could not be converted ("" if all could)."""
     output_format = "plain" if page_format == "text" else "markdown"
     max_seconds = min(seconds, HTML_PAGE_TIME.seconds)
-    result = await run_bounded_program(
-        _PAGE_PROGRAM,
-        # As `page_program.py` reads them. Its limit of processor time is a second one, should it not be killed in time.
-        (output_format, HTML_PAGE_TIME.value // 1000, HTML_PAGE_MEMORY.value, *DROPPED_SELECTORS),
-        f"{url}\n{html}".encode("utf-8", "replace"),
+    # As `page_program.py` reads them. Its limit of processor time is a second one, should it not be killed in time.
+    words = (output_format, HTML_PAGE_TIME.value // 1000, HTML_PAGE_MEMORY.value, *DROPPED_SELECTORS)
+    launch = Launch(
+        make_python_command(_PAGE_PROGRAM, *words),
+        "/",
         environment,
-        max_seconds,
-        _MAX_PAGE_BYTES,
+        stdin=f"{url}\n{html}".encode("utf-8", "replace"),
+        seconds=max_seconds,
+        max_bytes=_MAX_PAGE_BYTES,
     )
-    if not result.lines:
+    result = await run_program(launch)
+    if not result.stdout.endswith(b"\n"):
         why = (
             f"that takes more than {max_seconds:g} s"
             if result.is_late
             else "that takes too much memory, or it is too long"
         )
         raise ToolFailure(f"The page can't be converted: {why}.", advice="Fetch it with the format html.")
-    output = await asyncio.to_thread(msgspec.json.decode, result.lines[0], type=_PageProgramOutput)
+    output = await asyncio.to_thread(msgspec.json.decode, result.stdout, type=_PageProgramOutput)
     if output.error:
         raise ToolFailure(f"The page can't be converted ({output.error}).", advice="Fetch it with the format html.")
     note = "parts that are nested too deeply are left out; the format html has them" if output.deep else ""

@@ -7,9 +7,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from codeloop.kit.child_process import Launch
+from codeloop.kit.program import run_program
+from codeloop.schema.installation import make_python_command
 from codeloop.schema.limits import PDF_MEMORY, PDF_PAGES, PDF_TEXT, PDF_TIME
 from codeloop.tool.tool import ToolFailure
-from codeloop.workspace.process.bounded_program import run_bounded_program
 
 _PDF_PROGRAM = Path(__file__).with_name("pdf_program.py")
 # Generous: in JSON a character outside ASCII takes six or twelve bytes.
@@ -33,14 +35,15 @@ class Pdf(Struct, frozen=True):
 async def read_pdf(data: bytes, environment: Mapping[str, str], seconds: float = PDF_TIME.seconds) -> Pdf:
     """Return the text of a PDF. Raises ToolFailure if it is encrypted, broken, or has images only."""
     limits = [limit.value for limit in (PDF_PAGES, PDF_TEXT, PDF_MEMORY)]
-    result = await run_bounded_program(_PDF_PROGRAM, limits, data, environment, seconds, _MAX_PDF_OUTPUT_BYTES)
+    command = make_python_command(_PDF_PROGRAM, *limits)
+    launch = Launch(command, "/", environment, stdin=data, seconds=seconds, max_bytes=_MAX_PDF_OUTPUT_BYTES)
+    result = await run_program(launch)
     lines = list[_PdfProgramLine]()
     # The process may be killed in the middle of a line; the pages before it count.
     with suppress(msgspec.DecodeError):
-        for line in result.lines:
+        for line in result.stdout.splitlines():
             lines.append(msgspec.json.decode(line, type=_PdfProgramLine))
-    late_seconds = round(seconds, 1) if result.is_late else None
-    return _make_pdf(lines, late_seconds, has_failed=result.has_failed)
+    return _make_pdf(lines, round(seconds, 1) if result.is_late else None, has_failed=result.code != 0)
 
 
 def _make_pdf(lines: Sequence[_PdfProgramLine], late_seconds: float | None, *, has_failed: bool) -> Pdf:

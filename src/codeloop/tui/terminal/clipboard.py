@@ -7,14 +7,15 @@ import asyncio
 import base64
 import os
 import sys
-from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping
 from contextlib import suppress
 
+from codeloop.kit.desktop_programs import make_desktop_launch
+from codeloop.kit.program import run_program
 from codeloop.kit.programs import find_program
-from codeloop.kit.run_program import start_outside_project
 from codeloop.schema.bounds.tui import PROMPT_CLIPBOARD
 from codeloop.schema.limits import CLIENT_FILE
+from codeloop.schema.wire import replace
 from codeloop.tui.terminal.multiplexer import pass_through
 
 _PNG_SIGNATURE = b"\x89PNG"
@@ -62,20 +63,12 @@ def can_read_clipboard() -> bool:
 async def _read_output(command: tuple[str, ...]) -> bytes:
     """Return the output of a program; empty if it is missing, fails, takes too long, or writes too much."""
     try:
-        process = await start_outside_project(command, stdin=DEVNULL, output=PIPE)
+        launch = make_desktop_launch(command, seconds=PROMPT_CLIPBOARD.seconds)
+        # AppleScript takes two digits for each byte of an image.
+        result = await run_program(replace(launch, max_bytes=2 * CLIENT_FILE.value))
     except OSError:
         return b""
-    try:
-        async with asyncio.timeout(PROMPT_CLIPBOARD.seconds):
-            data, _ = await process.communicate()
-    except TimeoutError:
-        # It may have ended just now.
-        with suppress(ProcessLookupError):
-            process.kill()
-        await process.wait()
-        return b""
-    # AppleScript takes two digits for each byte of an image.
-    return data if process.returncode == 0 and len(data) <= 2 * CLIENT_FILE.value else b""
+    return b"" if result.code or result.stop_reason else result.stdout
 
 
 def make_copy_sequence(text: str, environment: Mapping[str, str]) -> str:
@@ -116,8 +109,7 @@ async def write_clipboard(text: str, commands: list[tuple[str, ...]], delay: flo
             continue
         # Windows takes bytes without a byte order mark for its old code page.
         data = text.encode("utf-16") if program == "clip.exe" else text.encode()
-        with suppress(OSError, TimeoutError):
-            process = await start_outside_project(command, stdin=PIPE, output=DEVNULL)
-            async with asyncio.timeout(PROMPT_CLIPBOARD.seconds):
-                await process.communicate(data)
-            is_written_by_xclip |= program == "xclip" and process.returncode == 0
+        with suppress(OSError):
+            launch = make_desktop_launch(command, stdin=data, seconds=PROMPT_CLIPBOARD.seconds)
+            result = await run_program(launch)
+            is_written_by_xclip |= program == "xclip" and result.code == 0

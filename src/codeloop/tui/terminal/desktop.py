@@ -2,11 +2,12 @@
 
 import os
 import sys
-from asyncio.subprocess import DEVNULL
 from collections.abc import Callable, Mapping
 
-from codeloop.kit.run_program import start_outside_project
+from codeloop.kit.child_process import ChildProcess
+from codeloop.kit.desktop_programs import make_desktop_launch
 from codeloop.kit.text.terminal_text import escape_answer_controls, one_line
+from codeloop.schema.wire import replace
 from codeloop.tui.terminal.multiplexer import pass_through
 from codeloop.tui.terminal.sequences import PLAIN_TERMINALS
 
@@ -38,7 +39,7 @@ def find_opener(link: str, environment: Mapping[str, str], platform: str = sys.p
 async def run_opener(command: tuple[str, ...]) -> bool:
     """Run a command of `find_opener`, detached from this terminal; return whether it started."""
     try:
-        await start_outside_project(command, stdin=DEVNULL, output=DEVNULL, is_apart=True)
+        ChildProcess(replace(make_desktop_launch(command), is_apart=True))
     except OSError:
         return False
     return True

@@ -1,10 +1,9 @@
 """Reaches the terminal that tmux or GNU screen runs in: passes sequences on to it, and asks tmux about it."""
 
-import asyncio
-from asyncio.subprocess import DEVNULL, PIPE
 from collections.abc import Mapping
 
-from codeloop.kit.run_program import start_outside_project
+from codeloop.kit.desktop_programs import make_desktop_launch
+from codeloop.kit.program import run_program
 from codeloop.schema.bounds.tui import PICTURE_ASK
 
 # GNU screen passes a longer sequence through in pieces only.
@@ -26,14 +25,7 @@ async def query_tmux(format_text: str) -> str:
     """Return a format of tmux, such as `#{client_termtype}`, with its values; "": tmux is missing, or silent."""
     command = ("tmux", "display-message", "-p", format_text)
     try:
-        process = await start_outside_project(command, stdin=DEVNULL, output=PIPE)
+        result = await run_program(make_desktop_launch(command, seconds=PICTURE_ASK.seconds))
     except OSError:
         return ""
-    try:
-        async with asyncio.timeout(PICTURE_ASK.seconds):
-            output, _ = await process.communicate()
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        return ""
-    return output.decode("utf-8", "replace")
+    return "" if result.stop_reason else result.stdout.decode("utf-8", "replace")

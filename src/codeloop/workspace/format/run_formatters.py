@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from codeloop.kit.child_process import Launch
 from codeloop.schema.bounds.language_tools import FORMAT_FILE
 from codeloop.schema.limits import FILE_EDIT
 from codeloop.schema.wire import replace
@@ -15,8 +16,6 @@ from codeloop.workspace.files.encoding import NotText, decode_text
 from codeloop.workspace.files.safe_open import FileRefused, FileStamp, LoadedFile, open_file, read_file
 from codeloop.workspace.format.formatters import FormattedFile, Formatter
 from codeloop.workspace.process.program_sandboxes import choose_program_sandbox
-from codeloop.workspace.process.running_program import run_sandboxed
-from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
 from codeloop.workspace.workspace import Workspace
 
@@ -85,19 +84,27 @@ async def _run_formatter(
     """Run one formatter, and return the file as it is then. Raises _FormatterFailed; what it did is undone then."""
     if formatter.obstacle:
         raise _FormatterFailed(f"did not run: {formatter.obstacle}")
-    launch = Launch(formatter.command, formatter.folder, formatter.environment, {}, formatter.named_variables)
-    stdin = before.data if formatter.is_filter else b""
+    launch = Launch(
+        formatter.command,
+        formatter.folder,
+        formatter.environment,
+        named_variables=formatter.named_variables,
+        stdin=before.data if formatter.is_filter else b"",
+        max_bytes=FILE_EDIT.value,
+    )
     output, is_complete = b"", False
     try:
         async with asyncio.timeout_at(deadline):
             # Whoever sets `sandbox` to False answers for the program: it then runs without one.
             confinement = choose_program_sandbox(workspace, formatter.name, formatter.sandbox, rules)
-            result = await run_sandboxed(workspace, launch, stdin, FILE_EDIT.value, confinement)
+            result = await workspace.program_sandboxes.run(launch, confinement)
+        if result.stop_reason:
+            raise _FormatterFailed("returned far too much")
         if result.code not in formatter.success_codes:
             raise _FormatterFailed(
-                f"failed: {_find_reason(result.stderr or result.output.decode('utf-8', 'replace'), result.code)}"
+                f"failed: {_find_reason(result.error_text or result.stdout.decode('utf-8', 'replace'), result.code)}"
             )
-        output, is_complete = result.output, True
+        output, is_complete = result.stdout, True
     except TimeoutError:
         raise _FormatterFailed("took too long and was ended") from None
     except OSError as error:

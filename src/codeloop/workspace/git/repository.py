@@ -8,6 +8,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.kit.child_process import Launch
 from codeloop.kit.git import (
     GitCall,
     explain_refused_folder,
@@ -18,10 +19,11 @@ from codeloop.kit.git import (
 )
 from codeloop.kit.git.own_folder import RealFolder, UnusableRepository, open_own_folder, read_real_folder
 from codeloop.kit.git.user_filters import make_filter_variables
+from codeloop.kit.program import run_program
 from codeloop.kit.text.undecodable import escape_path
+from codeloop.schema.bounds.program import PROGRAM_MEMORY
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import VCS_TIME
-from codeloop.workspace.process.stream_program import stream_program
 
 _HEADS = "refs/heads/"
 _OUTPUT_BYTES = 1 << 20
@@ -187,22 +189,23 @@ class Git(Struct, frozen=True):
 
     async def _start(self, call: GitCall, arguments: Sequence[str], max_bytes: int, seconds: float) -> GitOutput:
         """Start git. `arguments`: those of the call that an error may name."""
-        data = bytearray()
-
-        def feed(chunk: bytes) -> bool:
-            # One byte more than `max_bytes` distinguishes an output that is cut from one that just fits.
-            data.extend(chunk[: max_bytes - len(data) + 1])
-            return len(data) > max_bytes
-
+        launch = Launch(
+            call.command,
+            self.root,
+            call.environment,
+            max_memory_bytes=PROGRAM_MEMORY.value,
+            seconds=seconds,
+            max_bytes=max_bytes,
+        )
         try:
-            program_result = await stream_program(call.command, self.root, call.environment, feed, seconds)
+            result = await run_program(launch)
         except (OSError, ValueError) as error:
             raise GitFailed(f"git can't be run in {self.root}: {error}.") from error
-        if program_result.stop_reason == "time":
+        if result.stop_reason == "time":
             subcommand = next((word for word in arguments if not word.startswith("-")), "")
             raise GitFailed(
                 f"`git {subcommand}` in {self.root} was stopped after {seconds:g} seconds. Try it in a shell."
             )
         # If it was stopped at `max_bytes`, it did not fail, and its exit code means nothing.
-        code = 0 if program_result.stop_reason else program_result.code
-        return GitOutput(code, bytes(data[:max_bytes]), not program_result.stop_reason, program_result.stderr)
+        code = 0 if result.stop_reason else result.code
+        return GitOutput(code, result.stdout[:max_bytes], not result.stop_reason, result.error_text)

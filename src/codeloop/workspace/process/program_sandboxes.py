@@ -8,12 +8,16 @@ sandbox, it may not read or change what rules deny, and what may not appear in t
 import os
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, Protocol
 
 from msgspec import Struct
 
+from codeloop.kit.child_process import Launch
+from codeloop.kit.program import Program, ProgramResult, run_program
 from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
+from codeloop.schema.limits import MCP_STOP, SHELL_TERM_TIME
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.permission_name import NamedTree
 from codeloop.workspace.files.read_log import ReadLog
@@ -21,7 +25,6 @@ from codeloop.workspace.git.planted.quarantine import locate_quarantine
 from codeloop.workspace.process.sandboxed_program import SandboxedProcess
 from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.git_folders import GitFolders
-from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.paths.denied_paths import (
     NO_RULES,
     DenyRules,
@@ -190,6 +193,27 @@ class ProgramSandboxes:
             self._check_optional(error)
             self._warn_once()
             return None
+
+    async def run(self, launch: Launch, confinement: ProgramSandbox | None) -> ProgramResult:
+        """Run a program to its end, as `run_program`, in a sandbox as `start`."""
+        return await run_program(launch, partial(self.start, confinement=confinement))
+
+    async def open(
+        self,
+        launch: Launch,
+        confinement: ProgramSandbox | None,
+        feed_errors: Callable[[bytes], object],
+        *,
+        channel_variable: str = "",
+    ) -> Program:
+        """Start a program to talk to, as `Program.start`, in a sandbox as `start`."""
+        return await Program.start(
+            replace(launch, grace_seconds=SHELL_TERM_TIME.seconds),
+            feed_errors,
+            partial(self.start, confinement=confinement, is_server=True),
+            channel_variable=channel_variable,
+            end_seconds=MCP_STOP.seconds,
+        )
 
     async def start(
         self, launch: Launch, confinement: ProgramSandbox | None, *, is_server: bool = False

@@ -9,14 +9,13 @@ from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 
+from codeloop.kit.child_process import Launch, Pipe, finish_uncancelled
 from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE
 from codeloop.workspace.files.saved_outputs import save_output
-from codeloop.workspace.process.child_process import Pipe
 from codeloop.workspace.process.output.output_buffer import OutputBuffer
 from codeloop.workspace.process.sandboxed_program import NameWatch
 from codeloop.workspace.process.shell_state import ShellState, parse_exports
-from codeloop.workspace.process.uncancelled import finish_uncancelled
-from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
+from codeloop.workspace.sandbox.launched_process import LaunchedProcess
 from codeloop.workspace.sandbox.launcher.descendants import MARK_VARIABLE
 from codeloop.workspace.sandbox.process_launcher import ProcessStarter
 from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles

@@ -102,7 +102,7 @@ class SandboxedProcess:
         if self._is_watched and (self._check is None or self._check.done()):
             self._check = asyncio.create_task(self._check_soon())
 
-    async def end(self, grace_seconds: float = SHELL_TERM_TIME.seconds) -> None:
+    async def end(self, grace_seconds: float = SHELL_TERM_TIME.seconds, /) -> None:
         """End it with all its processes as `LaunchedProcess.end`, and check what it left."""
         await self._process.end(grace_seconds)
         self._is_watched = False

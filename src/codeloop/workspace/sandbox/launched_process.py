@@ -5,13 +5,11 @@ import errno
 import os
 import re
 import socket
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from pathlib import Path
 from typing import TypeVar
 
-from msgspec import Struct
-
+from codeloop.kit.child_process import Launch
 from codeloop.schema.bounds.sandbox import LAUNCHER_TIME
 from codeloop.schema.limits import SHELL_TERM_TIME
 from codeloop.workspace.sandbox.launcher.descendants import KILL
@@ -25,21 +23,6 @@ _ANSWER = (
 )
 _BOUND_TEXTS = {b"memory": "{:,} MB of memory", b"processes": "{:,} processes and threads"}
 _T = TypeVar("_T")
-
-
-class Launch(Struct, frozen=True):
-    """A program to start. `arguments`: its absolute path, then its arguments.
-
-    `descriptors`: by the number in the program, our descriptor; without one for 0, its stdin is empty.
-    `named_variables`: those of `environment` that a configuration entry or an extension names for this program: they
-    reach it in a sandbox, too, even if they look like secrets.
-    """
-
-    arguments: Sequence[str]
-    directory: Path
-    environment: Mapping[str, str]
-    descriptors: Mapping[int, int]
-    named_variables: Collection[str] = ()
 
 
 class LaunchedProcess:

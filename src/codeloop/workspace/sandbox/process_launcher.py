@@ -6,7 +6,6 @@ import os
 import re
 import select
 import socket
-import subprocess
 import sys
 from array import array
 from collections.abc import Callable, Generator, Mapping, Sequence
@@ -14,13 +13,12 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import codeloop
+from codeloop.kit.child_process import ChildProcess, Launch, finish_uncancelled
 from codeloop.kit.processes import make_undumpable
 from codeloop.schema.bounds.sandbox import SANDBOX_START
 from codeloop.schema.installation import check_package_file
 from codeloop.schema.limits import LAUNCHER_ANSWER
-from codeloop.workspace.process.child_process import ChildProcess
-from codeloop.workspace.process.uncancelled import finish_uncancelled
-from codeloop.workspace.sandbox.launched_process import ANSWER_BYTES, Launch, LaunchedProcess, resolve_future
+from codeloop.workspace.sandbox.launched_process import ANSWER_BYTES, LaunchedProcess, resolve_future
 from codeloop.workspace.sandbox.launcher.descendants import KILL, list_descendants, send_signal
 from codeloop.workspace.sandbox.launcher.messages import COMMAND_KIND, LISTEN_KIND, SANDBOX_KIND
 
@@ -211,11 +209,9 @@ class ProcessLauncher(ProcessStarter):
         await self.end()
         if self._child is None:
             return
-        try:
-            async with asyncio.timeout(LAUNCHER_ANSWER.seconds):
-                await asyncio.shield(self._child.exited)
-        except TimeoutError:
-            self._child.kill()
+        await asyncio.wait([self._child.exited], timeout=LAUNCHER_ANSWER.seconds)
+        if not self._child.exited.done():
+            await self._child.end()
 
     async def kill_all(self) -> None:
         """Kill everything below the launcher, even when a command has stopped it (SIGSTOP), and then the launcher."""
@@ -226,7 +222,7 @@ class ProcessLauncher(ProcessStarter):
         while (living := list_descendants(top_pid=self._child.pid)) and asyncio.get_running_loop().time() < until:
             send_signal(living, KILL)
             await asyncio.sleep(_KILL_ROUND_SECONDS)
-        self._child.kill()
+        await self._child.end()
 
     def _pass_socket(self, kind: bytes, channel: socket.socket) -> None:
         """Pass a socket to the launcher. A new one is started when there is none or it was killed."""
@@ -242,18 +238,9 @@ class ProcessLauncher(ProcessStarter):
     def _start_launcher(self) -> socket.socket:
         ours, theirs = socket.socketpair()
         with theirs:
-            popen = subprocess.Popen(
-                make_launcher_command("main", str(theirs.fileno()), self.mark),
-                stdin=subprocess.DEVNULL,
-                stdout=subprocess.DEVNULL,
-                stderr=subprocess.DEVNULL,
-                # Commands can read the launcher's environment in /proc, so it must hold no key.
-                env={},
-                cwd="/",
-                start_new_session=True,
-                pass_fds=(theirs.fileno(),),
-            )
-        self._child = ChildProcess(popen)
+            command = make_launcher_command("main", str(theirs.fileno()), self.mark)
+            # Commands can read the launcher's environment in /proc, so it must hold no key.
+            self._child = ChildProcess(Launch(command, "/", {}, {theirs.fileno(): theirs.fileno()}))
         return ours
 
 

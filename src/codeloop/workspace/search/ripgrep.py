@@ -7,17 +7,18 @@ user's ripgrep applies.
 import asyncio
 import os
 import re
-import subprocess
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from codeloop.kit.child_process import Launch
+from codeloop.kit.desktop_programs import make_desktop_launch
+from codeloop.kit.program import run_program
 from codeloop.kit.programs import find_program
-from codeloop.kit.run_program import start_outside_project
 from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.api.files import FoundLine
+from codeloop.schema.bounds.program import PROGRAM_MEMORY
 from codeloop.schema.limits import FILES_LINES, SEARCH_COLUMNS, SEARCH_TIME
-from codeloop.workspace.process.stream_program import stream_program
 from codeloop.workspace.search.file_filter import FileFilter
 from codeloop.workspace.search.grep_query import FileList, GrepQuery, GrepResult, SearchFailed
 from codeloop.workspace.search.json_records import RecordReader
@@ -33,7 +34,7 @@ _PCRE_FEATURES = ("look-around", "backreferences")
 _ERROR_SEPARATOR = "\nrg: "
 # The exit code after errors, even if there were matches.
 _ERROR_CODE = 2
-# By the reason of `stream_program`: the clause for the user.
+# By `ProgramResult.stop_reason`: the clause for the user.
 _STOP_REASONS = {
     "": "",
     "enough": "there are more results than can be collected",
@@ -129,7 +130,8 @@ class Ripgrep:
         avoiding_options, note = avoid_unreadable_files(folder)
         command = [await self.find_executable(environment), *_COMMON_OPTIONS, *avoiding_options, *options]
         try:
-            program = await stream_program(command, folder, variables, reader.feed, self._seconds)
+            launch = Launch(command, folder, variables, max_memory_bytes=PROGRAM_MEMORY.value, seconds=self._seconds)
+            program = await run_program(launch, feed=reader.feed)
         except OSError as error:
             raise SearchFailed(f"ripgrep can't be run in {folder}: {error.strerror}") from error
         reasons = [_STOP_REASONS[program.stop_reason].format(self._seconds)]
@@ -137,7 +139,7 @@ class Ripgrep:
             reasons[0] += f", since it waited for {cause.path}, which is {cause.reason}: remove it"
         reasons.append(note)
         if program.code == _ERROR_CODE and program.stderr:
-            first, _, rest = program.stderr.removeprefix("rg: ").strip().partition(_ERROR_SEPARATOR)
+            first, _, rest = program.error_text.removeprefix("rg: ").strip().partition(_ERROR_SEPARATOR)
             # An error that begins with a path is about a file that was skipped, any other one about the pattern.
             if not first.startswith("./"):
                 raise SearchFailed(first)
@@ -174,14 +176,9 @@ def _is_shim(program: str) -> bool:
 
 async def _is_recent(program: str) -> bool:
     try:
-        run = await start_outside_project((program, "--version"), stdin=subprocess.DEVNULL, output=subprocess.PIPE)
+        launch = make_desktop_launch((program, "--version"), seconds=SEARCH_TIME.seconds)
+        output = (await run_program(launch)).stdout
     except OSError:
-        return False
-    try:
-        async with asyncio.timeout(SEARCH_TIME.seconds):
-            output, _ = await run.communicate()
-    except TimeoutError:
-        run.kill()
         return False
     version = re.match(rb"ripgrep (\d+)\.", output)
     return version is not None and int(version[1]) >= _MIN_MAJOR_VERSION

@@ -7,7 +7,7 @@ from codeloop.app.handlers.project.mcp import describe_status, find_server, open
 from codeloop.app.project import Project
 from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
 from codeloop.extend.mcp.sign_in.login import SignInImpossible
-from codeloop.kit.run_program import open_browser
+from codeloop.kit.desktop_programs import open_browser
 from codeloop.schema import operation
 from codeloop.schema.api.mcp import McpAuthCode, McpAuthRemoved, McpAuthStart, McpName, MCPStatus
 from codeloop.schema.errors import OperationError

@@ -33,7 +33,7 @@ from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
 from codeloop.extend.mcp.sign_in.callback import read_pasted_line
 from codeloop.extend.mcp.snippets import looks_like_json, parse_snippet, reject_placeholders
 from codeloop.extend.mcp.transport.failures import ServerFailed
-from codeloop.kit.run_program import open_browser
+from codeloop.kit.desktop_programs import open_browser
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON

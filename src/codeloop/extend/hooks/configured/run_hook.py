@@ -11,6 +11,7 @@ from msgspec import Struct
 from codeloop.extend.hooks.configured.decision import HookDecision, decide_by_output, decide_by_verdict
 from codeloop.extend.hooks.configured.transcript import Transcripts
 from codeloop.extend.hooks.hooks import HookFailed
+from codeloop.kit.child_process import Launch
 from codeloop.kit.programs import make_safe_environment
 from codeloop.kit.small_files import create_private_folder
 from codeloop.net.client import OriginClient
@@ -20,10 +21,8 @@ from codeloop.schema.config import HookConfig, ProgramSandboxConfig
 from codeloop.schema.wire import JSON
 from codeloop.workspace.process.program_environment import make_tool_environment
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox
-from codeloop.workspace.process.running_program import run_sandboxed
 from codeloop.workspace.process.shell_state import drop_bash_variables
 from codeloop.workspace.process.shells import find_shell
-from codeloop.workspace.sandbox.launched_process import Launch
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, find_code_folders, widen_profile
 from codeloop.workspace.workspace import Workspace
 
@@ -120,18 +119,20 @@ async def _run_command(row: HookConfig, payload: JSON, scope: HookScope) -> Hook
         shell = (*find_shell(workspace.environment), "-c", row.command)
         words = shell if row.args is None else (row.command, *row.args)
         environment = _make_environment(row, scope, is_sandboxed=row.is_project or sandbox is not False)
-        result = await run_sandboxed(
-            workspace,
-            Launch(words, _choose_folder(row, scope), environment, {}, frozenset(row.allowed_env_vars)),
+        launch = Launch(
+            words,
+            _choose_folder(row, scope),
+            environment,
+            named_variables=frozenset(row.allowed_env_vars),
             stdin=msgspec.json.encode(payload),
             max_bytes=max_bytes,
-            confinement=confinement,
         )
+        result = await workspace.program_sandboxes.run(launch, confinement)
     except OSError as error:
         raise HookFailed(f"it can't be started: {error.strerror or error}") from error
-    if len(result.output) > max_bytes:
+    if result.stop_reason:
         raise HookFailed(f"it printed more than {max_bytes:,} bytes")
-    decision = decide_by_output(result.code, result.output, result.stderr, is_context=row.event in _CONTEXT_EVENTS)
+    decision = decide_by_output(result.code, result.stdout, result.error_text, is_context=row.event in _CONTEXT_EVENTS)
     is_allowed_unseen = row.may_allow and decision.permission == "allow"
     if is_allowed_unseen and not workspace.program_sandboxes.is_sandboxed(entry=True):
         raise HookFailed("its `allow` does not count, since no sandbox hides the project from it")

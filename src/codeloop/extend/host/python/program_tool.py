@@ -11,15 +11,15 @@ from msgspec import Struct
 
 from codeloop.extend.functions import FunctionResult, convert_result
 from codeloop.extension import Context
+from codeloop.kit.child_process import Launch
 from codeloop.kit.jsonc import is_object
-from codeloop.kit.run_program import kill_program, start_program
+from codeloop.kit.program import run_program
 from codeloop.schema.bounds.extension import PROGRAM_OUTPUT, PROGRAM_SCHEMA
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 from codeloop.tool.json_schema import drop_nulls
 
 _SCHEMA_OPTION = "--schema"
-_CHUNK_BYTES = 64 * 1024
 
 
 class ProgramFailed(CodeloopError):
@@ -85,41 +85,23 @@ async def _run_program(path: str, words: tuple[str, ...], payload: bytes, variab
 
     `variables`: are added to the environment. A cancelled call kills the program.
     """
+    launch = Launch(
+        (path, *words),
+        Path.cwd(),
+        {**os.environ, **variables},
+        stdin=payload,
+        max_bytes=PROGRAM_OUTPUT.value,
+        max_error_bytes=PROGRAM_OUTPUT.value,
+    )
     try:
-        process = await start_program((path, *words), folder=Path.cwd(), environment={**os.environ, **variables})
+        result = await run_program(launch)
     except OSError as error:
         raise ProgramFailed(f"it can't be started: {error.strerror or error}.") from error
-    assert process.stdin is not None
-    assert process.stdout is not None
-    assert process.stderr is not None
-    try:
-        # Read and written at once: a full pipe would block the program and us.
-        output, errors, _ = await asyncio.gather(
-            _read_output(process.stdout), _read_output(process.stderr), _write_input(process.stdin, payload)
-        )
-        code = await process.wait()
-    finally:
-        await kill_program(process)
+    if result.stop_reason:
+        raise ProgramFailed(f"It printed more than {PROGRAM_OUTPUT.value:,} bytes.")
+    code = result.code
     if code:
-        text = (errors or output).decode(errors="replace").strip()
+        text = (result.stderr or result.stdout).decode(errors="replace").strip()
         ending = f"exit code {code}" if code > 0 else f"signal {-code}"
         raise ProgramFailed(f"{text} ({ending})" if text else f"It failed with {ending} and printed nothing.")
-    return output
-
-
-async def _read_output(stream: asyncio.StreamReader) -> bytes:
-    """Read a stream to its end. Raises ProgramFailed if it exceeds the limit of a result."""
-    output = bytearray()
-    while piece := await stream.read(_CHUNK_BYTES):
-        output += piece
-        if len(output) > PROGRAM_OUTPUT.value:
-            raise ProgramFailed(f"It printed more than {PROGRAM_OUTPUT.value:,} bytes.")
-    return bytes(output)
-
-
-async def _write_input(stream: asyncio.StreamWriter, payload: bytes) -> None:
-    # A program need not read its input, and may have ended before it is written.
-    with suppress(BrokenPipeError, ConnectionResetError):
-        stream.write(payload)
-        await stream.drain()
-        stream.close()
+    return result.stdout

@@ -18,13 +18,19 @@ from codeloop.extend.mcp.transport.change_stream import HANDSHAKE_VERSIONS
 from codeloop.extend.mcp.transport.connection import ServerConnection
 from codeloop.extend.mcp.transport.failures import ProgramEnded, SignInNeeded, describe_error, find_cause
 from codeloop.extend.mcp.transport.http_client import make_http_client
-from codeloop.extend.mcp.transport.launch_spec import ServerProject, make_project_spec, make_user_spec
-from codeloop.extend.mcp.transport.server_process import MessageTooLong, ServerProcess, start_server
+from codeloop.extend.mcp.transport.server_launch import (
+    ServerLaunch,
+    ServerProject,
+    make_project_launch,
+    make_user_launch,
+)
+from codeloop.kit.program import MessageTooLong, Program
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_LIST, MCP_MESSAGE, MCP_START, MCP_STOP
 from codeloop.schema.wire import JSON
 from codeloop.workspace.process.program_log import ProgramLog
-from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
+from codeloop.workspace.process.program_sandboxes import ProgramSandbox, ProgramSandboxes
+from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -52,7 +58,7 @@ def silence_package_logging() -> None:
 
 @asynccontextmanager
 async def open_stdio(
-    process: ServerProcess, log: ProgramLog, on_end: Callable[[str], None]
+    program: Program, log: ProgramLog, on_end: Callable[[str], None]
 ) -> "AsyncGenerator[TransportStreams]":
     """Speak with a running program, ended at the exit. `on_end` gets the reason when it stops by itself."""
     import anyio
@@ -66,7 +72,7 @@ async def open_stdio(
     async def read() -> None:
         why = ""
         try:
-            async for line in process.read_lines():
+            async for line in program.read_lines(MCP_MESSAGE.value):
                 try:
                     message = jsonrpc_message_adapter.validate_json(line, by_name=False)
                 except ValueError:
@@ -74,21 +80,20 @@ async def open_stdio(
                         log.add_line(f"[not a message on stdout: {line[:_MAX_SHOWN_BYTES].decode('utf-8', 'replace')}]")
                     continue
                 await to_session.send(SessionMessage(message))
-            # The end of the output comes a moment before the exit code, which says more.
-            await process.wait_briefly(MCP_STOP.seconds)
         except MessageTooLong as error:
             why = str(error)
-        except (anyio.ClosedResourceError, anyio.BrokenResourceError, OSError):
+        except (anyio.ClosedResourceError, anyio.BrokenResourceError):
             pass
         finally:
             to_session.close()
-        on_end(why or _describe_end(process.exit_code))
+        on_end(why or program.ending or "it closed its output")
 
     async def write() -> None:
         try:
             async for message in from_session:
                 text = message.message.model_dump_json(by_alias=True, exclude_unset=True)
-                await process.write(text.encode())
+                program.write(text.encode() + b"\n")
+                await program.drain()
         # The program has stopped reading: its end, or that it does not answer, is reported elsewhere.
         except OSError:
             pass
@@ -103,16 +108,23 @@ async def open_stdio(
         reading.cancel()
         await asyncio.wait({reading, writing}, timeout=MCP_STOP.seconds)
         writing.cancel()
-        await process.close()
+        await program.close(MCP_STOP.seconds)
         await asyncio.wait({reading, writing})
         from_session.close()
         to_session.close()
 
 
-def _describe_end(code: int | None) -> str:
-    if code is None:
-        return "it closed its output"
-    return f"it ended with exit code {code}" if code >= 0 else f"it was ended by signal {-code}"
+async def _start_server(program_sandboxes: ProgramSandboxes, server: ServerLaunch, log: ProgramLog) -> Program:
+    """Start the program of a server, whose stderr goes to the log. Raises CodeloopError."""
+    log.record_start()
+    confinement = ProgramSandbox(server.profile) if server.profile is not None else None
+    try:
+        return await program_sandboxes.open(server.launch, confinement, log.feed)
+    except SandboxUnavailable as error:
+        raise CodeloopError(str(error)) from error
+    except OSError as error:
+        where = error.filename or server.launch.arguments[0]
+        raise CodeloopError(f"{where} can't be started: {error.strerror}.") from error
 
 
 def open_http(url: str, http_client: "httpx2.AsyncClient") -> "Transport":
@@ -266,16 +278,16 @@ async def _open_local(
     connection: ServerConnection,
 ) -> "AsyncGenerator[Client]":
     """Start a program and initialise it. The package is imported meanwhile."""
-    make_spec = make_project_spec if target.definition.scope else make_user_spec
+    make_launch = make_project_launch if target.definition.scope else make_user_launch
     own_folder = dependencies.get_server_folder(target.definition)
-    spec = make_spec(config, dependencies.project, dependencies.environment, own_folder)
-    process = await start_server(dependencies.program_sandboxes, spec, target.log)
+    server = make_launch(config, dependencies.project, dependencies.environment, own_folder)
+    program = await _start_server(dependencies.program_sandboxes, server, target.log)
     try:
         await asyncio.to_thread(_import_package)
-        async with _make_client(open_stdio(process, target.log, connection.end), target, mode) as client:
+        async with _make_client(open_stdio(program, target.log, connection.end), target, mode) as client:
             yield client
     finally:
-        await process.close()
+        await program.close(MCP_STOP.seconds)
 
 
 @asynccontextmanager

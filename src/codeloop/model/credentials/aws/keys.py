@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote, urlencode, urlsplit
 
+from codeloop.kit.child_process import Launch
+from codeloop.kit.program import run_program
 from codeloop.kit.programs import make_safe_environment
-from codeloop.kit.run_program import run_program
 from codeloop.model.credentials.aws.discovery import (
     ADVICE,
     CONTAINER_VARIABLES,
@@ -205,21 +206,23 @@ async def run_credential_process(command: str, name: str, environment: Mapping[s
     """Return the keys that the program of a profile's `credential_process` prints. Raises `ModelUnavailable`."""
     try:
         # It runs in `/`: a relative folder of PATH must not lead into the project.
-        _, out, err = await run_program(
+        launch = Launch(
             shlex.split(command),
-            environment=make_safe_environment(environment),
-            timeout_seconds=CLOUD_PROCESS.seconds,
+            "/",
+            make_safe_environment(environment),
             is_apart=False,
+            seconds=CLOUD_PROCESS.seconds,
         )
-    except TimeoutError:
-        out, err = b"", f"it took more than {CLOUD_PROCESS.seconds:g} s".encode()
+        result = await run_program(launch)
     except (OSError, ValueError) as error:
         raise ModelUnavailable(f"`credential_process` of the AWS profile {name} can't be run: {error}.") from None
-    match parse_json_object(out):
+    match parse_json_object(b"" if result.stop_reason else result.stdout):
         case {"Version": 1, "AccessKeyId": str(access), "SecretAccessKey": str(secret), **more}:
             return AwsKeys(access, secret, str(more.get("SessionToken") or ""), parse_timestamp(more.get("Expiration")))
         case _:
-            message = " ".join(err.decode(errors="replace").split())[:300] or "it printed no credentials"
+            message = " ".join(result.error_text.split())[:300] or "it printed no credentials"
+            if result.stop_reason == "time":
+                message = f"it took more than {CLOUD_PROCESS.seconds:g} s"
             raise ModelUnavailable(f"`credential_process` of the AWS profile {name} failed: {message}.")
 
 

@@ -13,8 +13,9 @@ from urllib.parse import urlencode
 
 import msgspec
 
+from codeloop.kit.child_process import Launch
+from codeloop.kit.program import run_program
 from codeloop.kit.programs import make_safe_environment
-from codeloop.kit.run_program import run_program
 from codeloop.model.credentials.cloud_request import (
     NoAnswer,
     parse_json_object,
@@ -218,22 +219,22 @@ async def _sign_with_openssl(data: bytes, key: str, file: Path) -> bytes:
         key_file.flush()
         try:
             # It runs in `/`: a relative folder of PATH must not lead into the project.
-            code, signature, _ = await run_program(
+            launch = Launch(
                 ("openssl", "dgst", "-sha256", "-sign", key_file.name),
-                environment={"PATH": make_safe_environment(os.environ)["PATH"]},
-                timeout_seconds=CLOUD_PROCESS.seconds,
+                "/",
+                {"PATH": make_safe_environment(os.environ)["PATH"]},
                 stdin=data,
+                seconds=CLOUD_PROCESS.seconds,
             )
-        except TimeoutError:
-            code, signature = 1, b""
+            result = await run_program(launch)
         except OSError:
             raise ModelUnavailable(
                 "Neither the Python package `cryptography` nor the program `openssl` is there, one of which signs with "
                 "the key of a service account. Install one, or run `gcloud auth application-default login`."
             ) from None
-    if code != 0 or not signature:
+    if result.code != 0 or not result.stdout:
         raise ModelUnavailable(f"The private key in {file} can't be used. Download a new one.")
-    return signature
+    return result.stdout
 
 
 def _encode_base64url(data: bytes) -> bytes:

@@ -15,6 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
 
+from codeloop.kit.child_process import finish_uncancelled
 from codeloop.kit.git import find_git_folder
 from codeloop.kit.remove_tree import remove_tree
 from codeloop.schema.bounds.program import COMMIT_FILES, COMMIT_LEFT, COMMIT_SHOWN, COMMIT_SIZE
@@ -25,7 +26,6 @@ from codeloop.workspace.git.planted.layout import find_git_folders
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.worktrees import describe_failure
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
-from codeloop.workspace.process.uncancelled import finish_uncancelled
 from codeloop.workspace.sandbox.launcher.mounts import LAYERS_SUFFIX
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.sandboxes import Sandbox

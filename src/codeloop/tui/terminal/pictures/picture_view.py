@@ -11,8 +11,9 @@ from typing import Any
 
 from textual.app import App, SuspendNotSupported
 
+from codeloop.kit.child_process import ChildProcess
+from codeloop.kit.desktop_programs import make_desktop_launch
 from codeloop.kit.programs import find_program
-from codeloop.kit.run_program import start_outside_project
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.part import FilePart
 from codeloop.tui.render.attachments import describe_attachment, read_attachment
@@ -91,9 +92,8 @@ async def _open_in_viewer(part: FilePart, data: bytes) -> str:
         return f"{describe_attachment(part)} can't be shown: {error.strerror}."
     if opener is None or not has_desktop or part.mime not in _SUFFIXES:
         return f"This terminal can't show pictures. A copy is at {name}."
-    silent = asyncio.subprocess.DEVNULL
     try:
-        await start_outside_project((opener, name), stdin=silent, output=silent)
+        ChildProcess(make_desktop_launch((opener, name)))
     except OSError as error:
         return f"{opener} can't be started: {error.strerror}. A copy of the picture is at {name}."
     return ""

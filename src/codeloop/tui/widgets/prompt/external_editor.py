@@ -1,5 +1,6 @@
 """Edits the prompt's text in the editor from VISUAL or EDITOR."""
 
+import asyncio
 import os
 import shlex
 import tempfile
@@ -9,9 +10,11 @@ from pathlib import Path
 
 from textual.app import App, SuspendNotSupported
 
+from codeloop.kit.child_process import ChildProcess
+from codeloop.kit.desktop_programs import TERMINAL, make_desktop_launch
 from codeloop.kit.remove_tree import remove_tree
-from codeloop.kit.run_program import start_outside_project
 from codeloop.kit.text.terminal_text import one_line
+from codeloop.schema.wire import replace
 from codeloop.tui.editor.chips import collapse_chips, escape_chips, expand_chips
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
 from codeloop.tui.widgets.prompt.prompt_editor import PromptEditor
@@ -72,10 +75,11 @@ async def run_editor(text: str, command: list[str]) -> str:
         path.write_text(text, encoding="utf-8", errors="replace", newline="\n")
         try:
             # Some editors take their configuration, which starts programs, from the folder that they start in.
-            process = await start_outside_project((*command, str(path)), folder=str(folder))
+            launch = make_desktop_launch((*command, str(path)), str(folder))
+            process = ChildProcess(replace(launch, descriptors=TERMINAL))
         except OSError as error:
             raise EditorFailed(f"{one_line(command[0], 60)} can't be started: {error.strerror}.") from error
-        code = await process.wait()
+        code = await asyncio.shield(process.exited)
         if code != 0:
             raise EditorFailed(f"{one_line(command[0], 60)} ended with code {code}: the prompt is as it was.")
         return path.read_text(encoding="utf-8", errors="replace").removesuffix("\n")

@@ -10,8 +10,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from codeloop.kit.child_process import Launch
 from codeloop.schema.wire import replace
-from codeloop.workspace.sandbox.launched_process import Launch, LaunchedProcess
+from codeloop.workspace.sandbox.launched_process import LaunchedProcess
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, ProcessStarter
 

@@ -3,10 +3,12 @@
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 from msgspec import Struct
 
 from codeloop.extend.mcp.definition import LocalDefinition
+from codeloop.kit.child_process import Launch
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.programs import find_program
 from codeloop.kit.small_files import create_private_folder
@@ -38,22 +40,16 @@ class ServerProject(Struct, frozen=True):
     sandbox: SandboxConfig
 
 
-class LaunchSpec(Struct, frozen=True):
-    """A program to launch. `words`: the path of the program and its arguments; `environment`: all its variables.
+class ServerLaunch(NamedTuple):
+    """The launch of a server's program. `profile`: of its sandbox; None: it has none."""
 
-    `profile`: the profile of its sandbox; None: no sandbox. `named_variables`: as in Launch.
-    """
-
-    words: tuple[str, ...]
-    folder: Path
-    environment: Mapping[str, str]
+    launch: Launch
     profile: ProgramProfile | None
-    named_variables: frozenset[str] = frozenset()
 
 
-def make_user_spec(
+def make_user_launch(
     config: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own_folder: Path
-) -> LaunchSpec:
+) -> ServerLaunch:
     """Return the launch of a user's server, in `own_folder`.
 
     Interpreters and package runners take options and code from the folder that they start in, and from those above it.
@@ -71,12 +67,12 @@ def make_user_spec(
     variables = make_program_environment(environment, config.environment, project_folders)
     program = _find_program(words[0], folder, variables)
     profile = ProgramProfile(own_folder, network="on")
-    return _make_spec((program, *words[1:]), folder, variables, config, project, profile)
+    return _make_launch((program, *words[1:]), folder, variables, config, project, profile)
 
 
-def make_project_spec(
+def make_project_launch(
     config: LocalDefinition, project: ServerProject, environment: Mapping[str, str], own_folder: Path
-) -> LaunchSpec:
+) -> ServerLaunch:
     """Return the launch of a trusted project's server, in the project's directory. Raises CodeloopError.
 
     It loads files that the model edits, so in a sandbox it reaches what commands reach, whatever its definition says.
@@ -86,20 +82,20 @@ def make_project_spec(
     program = _find_program(config.command[0], folder, variables)
     commands = project.sandbox
     profile = ProgramProfile(own_folder, network=commands.network, hosts=tuple(commands.hosts))
-    spec = _make_spec((program, *config.command[1:]), folder, variables, config, project, profile)
-    if spec.profile is None:
-        return spec
-    return replace(spec, profile=replace(spec.profile, network=profile.network, hosts=profile.hosts))
+    made = _make_launch((program, *config.command[1:]), folder, variables, config, project, profile)
+    if made.profile is None:
+        return made
+    return ServerLaunch(made.launch, replace(made.profile, network=profile.network, hosts=profile.hosts))
 
 
-def _make_spec(
+def _make_launch(
     words: tuple[str, ...],
     folder: Path,
     environment: Mapping[str, str],
     config: LocalDefinition,
     project: ServerProject,
     profile: ProgramProfile,
-) -> LaunchSpec:
+) -> ServerLaunch:
     """Return a launch. `profile`: that of the sandbox, before what the command and the definition add."""
     if project.directory in folder.parents or project.directory == folder or words[1:] != tuple(config.command[1:]):
         # It may run code of the project (words that differ from the configured ones are paths there): keep Python from
@@ -108,7 +104,8 @@ def _make_spec(
     code_folders = find_code_folders(words, Path(environment.get("HOME") or "/nonexistent"))
     readable = (*code_folders, *list_named_paths(config.environment.values()), folder)
     sandbox_profile = widen_profile(replace(profile, readable=readable), config.effective_sandbox, project.root)
-    return LaunchSpec(words, folder, environment, sandbox_profile, frozenset(config.environment))
+    launch = Launch(words, folder, environment, named_variables=frozenset(config.environment))
+    return ServerLaunch(launch, sandbox_profile)
 
 
 def _find_folder(config: LocalDefinition, directory: Path) -> Path | None:
