@@ -87,7 +87,7 @@ def test_what_is_shown_line_by_line_is_shown_once_and_below_what_asked_for_it(tm
         terminal.wait_for("1 step")
         terminal.type("/exit")
         assert terminal.end() == 0
-    assert "> /undo\nUndone: the last step\n  no file had to change\n> xyzzy\n" in _unpainted(terminal.shown)
+    assert "> /undo\nUndone: “be done”\n  no file had to change\n> xyzzy\n" in _unpainted(terminal.shown)
     assert terminal.shown.count("no such thing") == 1
 
 

@@ -133,6 +133,28 @@ def test_a_sessions_diff_is_what_its_turns_changed_without_what_is_undone(tmp_pa
     assert "No file was changed" in desk.run("session", "diff").stderr
 
 
+def test_undo_goes_back_to_the_prompt_over_reminders_and_summaries(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "a").write_text("0\n")
+    # An empty answer is followed by a reminder, which is stored as a prompt.
+    first, second = bash("echo 1 > a", "c1"), bash("echo 2 > a; touch new", "c2")
+    with serving(steps(first, second, Answer(text=""), Answer(text="Done."))) as server:
+        desk.use(server)
+        assert desk.run("run", "--auto", "--title", "One", "go").returncode == 0
+        assert "reminder" in desk.run("export").stdout
+    with serving(steps(Answer(text="The note."))) as server:
+        desk.use(server)
+        assert desk.run("session", "compact").returncode == 0
+    assert "-0\n+2\n" in desk.run("session", "diff", "--at", "1").stdout
+    undone = desk.run("undo")
+    assert undone.stdout.splitlines() == ["Undone: “go”", "  restored  a", "  deleted  new"]
+    assert ((desk.work / "a").read_text(), names(desk)) == ("0\n", ["a"])
+    assert "nothing to undo" in desk.run("undo").stderr
+    redone = desk.run("redo")
+    assert redone.stdout.splitlines() == ["Redone: “go”", "  changed again  a", "  created again  new"]
+    assert ((desk.work / "a").read_text(), names(desk)) == ("2\n", ["a", "new"])
+
+
 @pytest.mark.parametrize(
     "command",
     [

@@ -45,6 +45,7 @@ from codeloop.schema.limits import (
 from codeloop.schema.live_events import Busy, SessionCompacted, SessionRef
 from codeloop.schema.message import AssistantMessage, UserMessage, UserTime, format_model_ref
 from codeloop.schema.part import CompactionPart, Span, TextPart, ToolPart, ToolStateCompleted
+from codeloop.schema.turns import REPEATED_KEY
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry, choose_creation_time, make_next_prompt
 from codeloop.tool.superseded_outputs import find_superseded
@@ -264,7 +265,8 @@ def _make_continuation(
     make_text = partial(TextPart, session_id=message.session_id, message_id=message.id)
     if overflow and prompts and prompts[-1].info.id not in visible_ids:
         # The refused request was about this prompt, which is not in the tail: it is repeated as the user's own.
-        parts = [make_text(id=new_id("prt"), text=read_own_text(prompts[-1]))]
+        repeated_text = read_own_text(prompts[-1])
+        parts = [make_text(id=new_id("prt"), text=repeated_text, metadata={REPEATED_KEY: prompts[-1].info.id})]
     else:
         parts = [make_text(id=new_id("prt"), text=CONTINUE_PROMPT, synthetic=True)]
     parts += [make_text(id=new_id("prt"), text=note, synthetic=True) for note in notes]

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Iterator, Sequence
 
+from msgspec import Struct
+
 from codeloop.client.client import Client
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
@@ -15,9 +17,10 @@ from codeloop.schema.api.session_requests import (
     UnrevertSession,
 )
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.message import Session, UserMessage
+from codeloop.schema.message import Session
 from codeloop.schema.operation import SESSION_MESSAGES, SESSION_REVERT, SESSION_UNREVERT, UNDO_FILES
-from codeloop.schema.part import CompactionPart, TextPart
+from codeloop.schema.part import TextPart
+from codeloop.schema.turns import begins_turn
 
 MAX_PROMPT = 60
 """Characters of a quoted prompt."""
@@ -63,14 +66,16 @@ async def undo_last(client: Client, session: Session, *, dry_run: bool, say: Sho
     turns = await _list_turns(client, session)
     # An undo that was interrupted has stored no diff yet: it is completed, instead of undoing one more turn.
     is_begun = session.revert is not None and session.revert.diff is None
-    undoable_turns = turns[: _find_first_undone(turns, session) + is_begun]
-    if not undoable_turns:
-        raise UsageProblem(f"There is nothing to undo in {session.id}.")
-    last = undoable_turns[-1]
+    undoable_turns = [turn for turn in turns if not turn.is_undone]
+    last = turns[len(undoable_turns)] if is_begun and len(undoable_turns) < len(turns) else None
+    if last is None:
+        if not undoable_turns:
+            raise UsageProblem(f"There is nothing to undo in {session.id}.")
+        last = undoable_turns[-1]
     answer = await client.call(
-        SESSION_REVERT, RevertSession(session_id=session.id, message_id=last.info.id, dry_run=dry_run)
+        SESSION_REVERT, RevertSession(session_id=session.id, message_id=last.prompt_id, dry_run=dry_run)
     )
-    heading = f"{_conjugate('undo', dry_run=dry_run)}: {_quote_prompt(last)}"
+    heading = f"{_conjugate('undo', answer.outcome, dry_run=dry_run)}: {last.quoted_prompt}"
     return _report_outcome(answer.outcome, heading, UNDO_WORDS, say, warn, dry_run=dry_run)
 
 
@@ -82,17 +87,17 @@ async def redo_last(client: Client, session: Session, *, dry_run: bool, say: Sho
     if session.revert is None:
         raise UsageProblem(f"There is nothing to redo in {session.id}.")
     turns = await _list_turns(client, session)
-    position = _find_first_undone(turns, session)
-    prompt = _quote_prompt(turns[position]) if position < len(turns) else "the last step"
-    if position + 1 < len(turns):
+    undone_turns = [turn for turn in turns if turn.is_undone]
+    prompt = undone_turns[0].quoted_prompt if undone_turns else "the last step"
+    if len(undone_turns) > 1:
         # A redo moves the point of the undo one turn forward; past the last turn nothing is undone any more.
-        later = turns[position + 1].info.id
+        later = undone_turns[1].prompt_id
         answer = await client.call(
             SESSION_REVERT, RevertSession(session_id=session.id, message_id=later, dry_run=dry_run)
         )
     else:
         answer = await client.call(SESSION_UNREVERT, UnrevertSession(session_id=session.id, dry_run=dry_run))
-    heading = f"{_conjugate('redo', dry_run=dry_run)}: {prompt}"
+    heading = f"{_conjugate('redo', answer.outcome, dry_run=dry_run)}: {prompt}"
     return _report_outcome(answer.outcome, heading, REDO_WORDS, say, warn, dry_run=dry_run)
 
 
@@ -103,35 +108,45 @@ async def undo_files(
     request = UndoFiles(session_id=session.id, files=list(files), redo=redo, dry_run=dry_run)
     answer = await client.call(UNDO_FILES, request)
     turns = await _list_turns(client, session)
-    prompt = next((_quote_prompt(turn) for turn in turns if turn.info.id == answer.message_id), None)
+    prompt = next((turn.quoted_prompt for turn in turns if turn.prompt_id == answer.message_id), None)
     verb = "redo" if redo else "undo"
     heading = f"There is nothing to {verb} in these files."
     if prompt is not None:
-        heading = f"{_conjugate(verb, dry_run=dry_run)} in these files: {prompt}"
+        heading = f"{_conjugate(verb, answer.outcome, dry_run=dry_run)} in these files: {prompt}"
     # Without a turn nothing would be done, so there is no "would" in the lines either.
     words, is_conditional = REDO_WORDS if redo else UNDO_WORDS, dry_run and prompt is not None
     return _report_outcome(answer.outcome, heading, words, say, warn, dry_run=is_conditional)
 
 
-def _conjugate(verb: str, *, dry_run: bool) -> str:
-    return f"Would {verb}" if dry_run else {"undo": "Undone", "redo": "Redone"}[verb]
+def _conjugate(verb: str, outcome: FilesOutcome | None, *, dry_run: bool) -> str:
+    """Return the word for what was done; nothing is called undone without a word on files that were left as they are."""
+    if dry_run:
+        return f"Would {verb}"
+    done = {"undo": "Undone", "redo": "Redone"}[verb]
+    return f"{done} in part" if outcome is not None and outcome.conflicts else done
 
 
-async def _list_turns(client: Client, session: Session) -> list[MessageWithParts]:
-    """Return the turns of a session, each as the user message that it begins with."""
+class _Turn(Struct, frozen=True):
+    """A turn of the user: the id of its prompt, the prompt as it is shown, and whether the turn is undone."""
+
+    prompt_id: str
+    quoted_prompt: str
+    is_undone: bool
+
+
+async def _list_turns(client: Client, session: Session) -> list[_Turn]:
+    """Return the turns of a session: each begins with a prompt of the user, and holds all up to the next one."""
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
-    return [message for message in messages if isinstance(message.info, UserMessage)]
-
-
-def _find_first_undone(turns: list[MessageWithParts], session: Session) -> int:
-    """Return the index of the first undone turn, or the number of turns if none is undone."""
     point = session.revert.message_id if session.revert is not None else None
-    return next((index for index, turn in enumerate(turns) if turn.info.id == point), len(turns))
+    first_undone = next((index for index, each in enumerate(messages) if each.info.id == point), len(messages))
+    return [
+        _Turn(message.info.id, _quote_prompt(message), index >= first_undone)
+        for index, message in enumerate(messages)
+        if begins_turn(message.info, message.parts)
+    ]
 
 
 def _quote_prompt(turn: MessageWithParts) -> str:
-    if any(isinstance(part, CompactionPart) for part in turn.parts):
-        return "the compaction of the conversation"
     text = next((part.text for part in turn.parts if isinstance(part, TextPart) and not part.synthetic), "")
     return f"“{one_line(text, MAX_PROMPT)}”" if text else "the last step"
 

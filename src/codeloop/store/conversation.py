@@ -8,6 +8,7 @@ from msgspec import Struct
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage, Message, Session, UserMessage, UserTime
 from codeloop.schema.part import CompactionPart, Part, TextPart
+from codeloop.schema.turns import begins_turn
 from codeloop.schema.wire import replace
 
 
@@ -93,6 +94,17 @@ def find_undo_start(conversation: Conversation, message_id: str, part_id: str | 
     if isinstance(info, UserMessage) or (part_id and _has_part(conversation.entries[index], part_id)):
         return index
     return _find_index(conversation.entries, info.parent_id)
+
+
+def find_turn_start(entries: Sequence[Entry], index: int) -> int:
+    """Return the index of the user's prompt whose turn holds the entry at `index`; 0 if no prompt is before it."""
+    return next((n for n in range(index, 0, -1) if begins_turn(entries[n].info, entries[n].parts)), 0)
+
+
+def find_turn_end(entries: Sequence[Entry], index: int) -> int:
+    """Return the index of the user's first prompt after the entry at `index`; their number if there is none."""
+    later = range(index + 1, len(entries))
+    return next((n for n in later if begins_turn(entries[n].info, entries[n].parts)), len(entries))
 
 
 def _find_index(entries: Sequence[Entry], message_id: str) -> int | None:

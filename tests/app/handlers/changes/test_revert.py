@@ -67,7 +67,7 @@ class Place:
     def session(self) -> Session:
         return self.store.get_session(self.rig.session_id)
 
-    def say(self, text: str) -> None:
+    def say(self, text: str, *, synthetic: bool | None = None) -> None:
         self.clock += 1
         info = UserMessage(
             id=new_id("msg"),
@@ -76,7 +76,9 @@ class Place:
             agent="build",
             model=ModelRef(provider_id="p", model_id="m"),
         )
-        part = TextPart(id=new_id("prt"), session_id=info.session_id, message_id=info.id, text=text)
+        part = TextPart(
+            id=new_id("prt"), session_id=info.session_id, message_id=info.id, text=text, synthetic=synthetic
+        )
         said = make_message_updated(info)
         self.store.append(said, make_part_updated(part))
         self.users.append(info.id)
@@ -156,6 +158,36 @@ async def test_turns_are_undone_and_redone_one_by_one(place: Place, capsys: pyte
     assert place.session().revert is None
     with pytest.raises(UsageProblem, match="There is nothing to redo"):
         await redo_last(place, place.session(), dry_run=False, say=print, warn=warn)
+
+
+async def test_a_message_of_the_program_stands_for_the_turn_that_it_belongs_to(place: Place) -> None:
+    session_id = place.rig.session_id
+    await place.turn("one", {"a": "1"})
+    place.say("<system-reminder>Go on.</system-reminder>", synthetic=True)
+    await place.step({"b": "1"})
+    await place.turn("two", {"b": "2"})
+    prompt, reminder, second = place.users
+    # Clients that do not know the program's own messages go from one user message to the next, in both directions.
+    await place.call(SESSION_REVERT, RevertSession(session_id=session_id, message_id=second))
+    answer = await place.call(SESSION_REVERT, RevertSession(session_id=session_id, message_id=reminder))
+    assert answer.revert is not None
+    assert answer.revert.message_id == prompt
+    assert place.state() == {"a": "0", "b": "0"}
+    answer = await place.call(SESSION_REVERT, RevertSession(session_id=session_id, message_id=reminder))
+    assert answer.revert is not None
+    assert answer.revert.message_id == second
+    assert place.state() == {"a": "1", "b": "1"}
+    await place.call(SESSION_UNREVERT, UnrevertSession(session_id=session_id))
+    assert place.state() == {"a": "1", "b": "2"}
+
+
+async def test_an_undo_that_leaves_a_file_is_called_partial(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
+    await place.turn("go", {"a": "1", "b": "1"})
+    write(place.root, {"a": "mine"})
+    assert await undo_last(place, place.session(), dry_run=False, say=print, warn=warn) == 1
+    shown = capsys.readouterr()
+    assert shown.out.splitlines() == ["Undone in part: “go”", "  restored  b"]
+    assert shown.err == "  skipped  a: it was changed since\n"
 
 
 async def test_a_revert_is_stored_with_its_tree_and_diff_and_keeps_the_messages(place: Place) -> None:

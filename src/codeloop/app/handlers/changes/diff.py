@@ -9,8 +9,8 @@ from codeloop.app.project import Project
 from codeloop.schema import operation
 from codeloop.schema.api.session_requests import SessionDiffQuery
 from codeloop.schema.errors import OperationError
-from codeloop.schema.message import AssistantMessage, SnapshotFileDiff
-from codeloop.store.conversation import Entry, find_undo_start
+from codeloop.schema.message import SnapshotFileDiff
+from codeloop.store.conversation import Entry, find_turn_end, find_turn_start, find_undo_start
 from codeloop.store.subagents import list_positioned_entries
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 
@@ -34,15 +34,10 @@ async def diff_session(project: Project, args: SessionDiffQuery) -> list[Snapsho
     entry = conversation.find_entry(args.message_id)
     if entry is None:
         raise OperationError("NotFoundError", f"Message not found: {args.message_id}")
-    info = entry.info
-    prompt_id = info.parent_id if isinstance(info, AssistantMessage) else info.id
-    turn_indexes = {
-        index
-        for index, each in enumerate(conversation.entries)
-        if each.info.id == prompt_id or (isinstance(each.info, AssistantMessage) and each.info.parent_id == prompt_id)
-    }
+    place = next(index for index, each in enumerate(conversation.entries) if each is entry)
+    turn = range(find_turn_start(conversation.entries, place), find_turn_end(conversation.entries, place))
     entries = list_positioned_entries(project.store, conversation)
-    return await _diff_entries(project, [each for index, each in entries if index in turn_indexes])
+    return await _diff_entries(project, [each for index, each in entries if index in turn])
 
 
 async def _diff_entries(project: Project, entries: Sequence[Entry]) -> list[SnapshotFileDiff]:

@@ -18,9 +18,9 @@ from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import UNDO_TIME
 from codeloop.schema.live_events import make_session_diff
-from codeloop.schema.message import Revert, Session, SnapshotFileDiff
+from codeloop.schema.message import Revert, Session, SnapshotFileDiff, UserMessage
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, find_undo_start
+from codeloop.store.conversation import Conversation, find_turn_end, find_turn_start, find_undo_start
 from codeloop.store.subagents import list_positioned_entries
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, restore_entries
@@ -39,8 +39,25 @@ async def revert_session(project: Project, args: RevertSession) -> RevertedSessi
     start = find_undo_start(conversation, args.message_id, args.part_id)
     if start is None:
         return _make_answer(session, RestoreResult())
+    if isinstance(conversation.entries[start].info, UserMessage):
+        start = _find_turn_point(conversation, start)
     async with lock_unless_dry_run(project, args):
         return await _move_to_point(project, conversation, start, args)
+
+
+def _find_turn_point(conversation: Conversation, start: int) -> int | None:
+    """Return the index of the prompt of the user to move to for the user message at `start`; None: to the end.
+
+    The program's own messages, such as reminders, belong to the turn of the prompt before them. A client that goes
+    forward from message to message means the end of that turn.
+    """
+    turn_start = find_turn_start(conversation.entries, start)
+    point = conversation.session.revert
+    present = find_undo_start(conversation, point.message_id, point.part_id) if point is not None else None
+    if present is None or start <= present or turn_start > present:
+        return turn_start
+    end = find_turn_end(conversation.entries, start)
+    return end if end < len(conversation.entries) else None
 
 
 @handles(operation.SESSION_UNREVERT)

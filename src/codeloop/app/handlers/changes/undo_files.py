@@ -16,8 +16,8 @@ from codeloop.schema import operation
 from codeloop.schema.api.session_requests import UndoFiles, UndoneFiles
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import UNDO_TIME
-from codeloop.schema.message import AssistantMessage, Session
-from codeloop.store.conversation import Conversation, Entry, find_undo_start
+from codeloop.schema.message import Session
+from codeloop.store.conversation import Conversation, Entry, find_turn_start, find_undo_start
 from codeloop.store.subagents import list_positioned_entries
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import TreeEntry
@@ -122,9 +122,8 @@ def _list_turns(
     end = find_undo_start(conversation, point.message_id, point.part_id) if point is not None else None
     turns: dict[str, dict[str, list[TreeChange]]] = {}
     for index, entry in positions:
-        owner = conversation.entries[index].info
         if (end is None or index < end) and (step := find_step_changes(snapshots, entry, index)):
-            prompt_id = owner.parent_id if isinstance(owner, AssistantMessage) else owner.id
+            prompt_id = conversation.entries[find_turn_start(conversation.entries, index)].info.id
             changes = turns.setdefault(prompt_id, {})
             for change in step.changes:
                 changes.setdefault(change.path, []).append(change)

@@ -29,12 +29,11 @@ from codeloop.schema.part import (
     ToolTime,
 )
 from codeloop.schema.permission import Need
+from codeloop.schema.turns import COMMAND_NOTE
 from codeloop.schema.wire import replace
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
 from codeloop.tool.truncate import truncate_output
-
-_COMMAND_NOTE = "The user ran the following command themselves; the result below is what it printed."
 
 
 @handles(operation.SESSION_SHELL)
@@ -122,7 +121,7 @@ class _UserCommand:
         """Store the user's message, then the answer with the running call; an undo before them becomes final."""
         store, message = self._project.store, self._message
         note = TextPart(
-            id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=_COMMAND_NOTE, synthetic=True
+            id=new_id("prt"), session_id=message.session_id, message_id=message.id, text=COMMAND_NOTE, synthetic=True
         )
         event = make_message_updated(message)
         discarded = make_discard_events(store, message.session_id)
