@@ -83,10 +83,12 @@ class CallRules(Struct, frozen=True):
     """The rules for a call: lists that it must all pass, its own first. The strictest verdict counts.
 
     `approves_questions`: where the rules ask, the answer is yes and no user sees a question (the profile yolo).
+    `find_barrier`: returns why a need is denied whatever rules and answers say; "": it is for them.
     """
 
     lists: tuple[RuleLayers, ...]
     approves_questions: bool = False
+    find_barrier: Callable[[Need], str] = lambda _: ""
 
 
 AskExtensions = Callable[[PermissionRequest], Awaitable[Action]]
@@ -139,6 +141,10 @@ class Gate(Struct, frozen=True):
         Rejected when the user refuses or nobody can be asked.
         """
         judgements = [self._judge(need, session_id, tool, rules) for need in needs]
+        for each in judgements:
+            if barrier := rules.find_barrier(each.need):
+                self.store.permissions.store_decision(replace(each.decision, action="deny", by="rule", origin=barrier))
+                raise Denied(each.need, replace(each.verdict, action="deny"), barrier)
         # All denials before any question: a user must not be asked about a call that can't run anyway.
         for each in judgements:
             if each.verdict.action == "deny":
@@ -151,6 +157,7 @@ class Gate(Struct, frozen=True):
         is_for_user = not rules.approves_questions or any(each.need.preset is not None for each in open_judgements)
         if open_judgements and is_for_user:
             answer = await self._ask_user(open_judgements, session_id, tool)
+            self._check_answerer(open_judgements, answer)
         by = _describe_answerer(answer) if answer is not None else "profile yolo"
         is_rejected = answer is not None and answer.reply == "reject"
         # After a rejection the call does not run, so the needs that rules allow leave no record.
@@ -163,6 +170,15 @@ class Gate(Struct, frozen=True):
         if answer is not None and answer.reply == "once" and by.startswith(BY_USER):
             self._remember_once(open_judgements, answer)
         return answer is not None
+
+    def _check_answerer(self, judgements: Sequence[_Judgement], answer: PermissionAnswer) -> None:
+        """Raise Denied if `--auto` has allowed what only a user can allow (`Need.not_by_auto`)."""
+        if answer.reply == "reject" or answer.message != AUTO_MESSAGE:
+            return
+        for each in judgements:
+            if each.need.not_by_auto:
+                self.store.permissions.store_decision(replace(each.decision, action="deny", by="--auto"))
+                raise Denied(each.need, replace(each.verdict, action="deny"), each.need.not_by_auto)
 
     async def _ask_extensions(
         self, judgement: _Judgement, session_id: str, tool: QuestionTool | None, extensions: AskExtensions | None
