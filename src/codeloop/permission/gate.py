@@ -4,7 +4,8 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 
 from msgspec import Struct
 
-from codeloop.permission.rules import FILE_KINDS, RuleLayers, Verdict, decide, find_last_match, judge_need
+from codeloop.permission.grants import ALSO_KEY, DOUBTFUL_KEY, describe_grant, is_covered_by_always, make_grant_rules
+from codeloop.permission.rules import FILE_KINDS, RuleLayers, Verdict, judge_need
 from codeloop.schema.errors import GapError, HookRefused
 from codeloop.schema.event import (
     PermissionAnswer,
@@ -24,19 +25,14 @@ from codeloop.schema.permission import (
     Grant,
     Need,
     PermissionRequest,
-    PermissionRule,
     QuestionTool,
 )
 from codeloop.schema.wire import replace
 from codeloop.store.permission_records import get_grant_place
 from codeloop.store.store import Store
 
-ALSO_KEY = "also"
-"""Metadata key of a question: the further needs of the call, which the answer decides as well."""
 KEPT_KEY = "kept"
 """Metadata key of a question: once allowed, the same need is not asked about again in the session."""
-DOUBTFUL_KEY = "uncertain"
-"""Metadata key of a question: the effect is not fully known, so the "always" of another question does not settle it."""
 # The names under which decisions store who made them; databases hold them, so the texts stay as they are.
 BY_USER = "person"
 BY_EXTENSION = "extension"
@@ -83,10 +79,12 @@ class CallRules(Struct, frozen=True):
     """The rules for a call: lists that it must all pass, its own first. The strictest verdict counts.
 
     `approves_questions`: where the rules ask, the answer is yes and no user sees a question (the profile yolo).
+    `find_barrier`: returns why a need is denied whatever rules and answers say; "": it is for them.
     """
 
     lists: tuple[RuleLayers, ...]
     approves_questions: bool = False
+    find_barrier: Callable[[Need], str] = lambda _: ""
 
 
 AskExtensions = Callable[[PermissionRequest], Awaitable[Action]]
@@ -139,6 +137,10 @@ class Gate(Struct, frozen=True):
         Rejected when the user refuses or nobody can be asked.
         """
         judgements = [self._judge(need, session_id, tool, rules) for need in needs]
+        for each in judgements:
+            if barrier := rules.find_barrier(each.need):
+                self.store.permissions.store_decision(replace(each.decision, action="deny", by="rule", origin=barrier))
+                raise Denied(each.need, each.verdict, barrier)
         # All denials before any question: a user must not be asked about a call that can't run anyway.
         for each in judgements:
             if each.verdict.action == "deny":
@@ -151,6 +153,7 @@ class Gate(Struct, frozen=True):
         is_for_user = not rules.approves_questions or any(each.need.preset is not None for each in open_judgements)
         if open_judgements and is_for_user:
             answer = await self._ask_user(open_judgements, session_id, tool)
+            self._check_answerer(open_judgements, answer)
         by = _describe_answerer(answer) if answer is not None else "profile yolo"
         is_rejected = answer is not None and answer.reply == "reject"
         # After a rejection the call does not run, so the needs that rules allow leave no record.
@@ -163,6 +166,15 @@ class Gate(Struct, frozen=True):
         if answer is not None and answer.reply == "once" and by.startswith(BY_USER):
             self._remember_once(open_judgements, answer)
         return answer is not None
+
+    def _check_answerer(self, judgements: Sequence[_Judgement], answer: PermissionAnswer) -> None:
+        """Raise Denied if `--auto` has allowed what only a user can allow (`Need.not_by_auto`)."""
+        if answer.reply == "reject" or answer.message != AUTO_MESSAGE:
+            return
+        for each in judgements:
+            if each.need.not_by_auto:
+                self.store.permissions.store_decision(replace(each.decision, action="deny", by="--auto"))
+                raise Denied(each.need, replace(each.verdict, action="deny"), each.need.not_by_auto)
 
     async def _ask_extensions(
         self, judgement: _Judgement, session_id: str, tool: QuestionTool | None, extensions: AskExtensions | None
@@ -216,11 +228,11 @@ class Gate(Struct, frozen=True):
     def _judge(self, need: Need, session_id: str, tool: QuestionTool | None, rules: CallRules) -> _Judgement:
         grants = self.list_grants(session_id, need)
         verdict, origin = judge_need(
-            need, rules.lists, tuple(rule for grant in grants for rule in _make_grant_rules(grant))
+            need, rules.lists, tuple(rule for grant in grants for rule in make_grant_rules(grant))
         )
         # This counts for allowed needs only. Where one is allowed and its rule asks, a grant has answered the question.
         is_by_rule = verdict.rule is None or verdict.rule.action == "allow"
-        decided_by = "rule" if is_by_rule else _describe_grant(need, grants)
+        decided_by = "rule" if is_by_rule else describe_grant(need, grants)
         return _Judgement(need, verdict, _make_decision(need, verdict, origin, session_id, tool), decided_by)
 
     def list_grants(self, session_id: str, need: Need) -> list[Grant]:
@@ -272,7 +284,7 @@ class Gate(Struct, frozen=True):
             case "reject":
                 return not answer.message and other.session_id == request.session_id
             case "always":
-                return _is_covered_by_always(request, other) and self._is_within(other.session_id, request.session_id)
+                return is_covered_by_always(request, other) and self._is_within(other.session_id, request.session_id)
 
     def _is_within(self, session_id: str, ancestor: str) -> bool:
         # Other processes store parents too, so a broken one could make a cycle; that must not hang this process.
@@ -384,29 +396,3 @@ def _make_decision(need: Need, verdict: Verdict, origin: str, session_id: str, t
 def _describe_answerer(answer: PermissionAnswer) -> str:
     """Return who answered a question, and how."""
     return {AUTO_MESSAGE: "--auto", NOBODY_MESSAGE: "nobody"}.get(answer.message or "", f"{BY_USER}, {answer.reply}")
-
-
-def _make_grant_rules(grant: Grant) -> tuple[PermissionRule, ...]:
-    return tuple(PermissionRule(permission=grant.permission, pattern=p, action="allow") for p in grant.patterns)
-
-
-def _describe_grant(need: Need, grants: Sequence[Grant]) -> str:
-    """Describe the grant that allowed a need, as decisions store it: `grant` and its id."""
-    for grant in grants:
-        if any(find_last_match(need.permission, pattern, _make_grant_rules(grant)) for pattern in need.patterns):
-            return f"grant {grant.id}"
-    return "grant"
-
-
-def _is_covered_by_always(request: PermissionRequest, other: PermissionRequest) -> bool:
-    """Return whether the "always" of one question answers another, which must offer "always" for the same location."""
-    # Not if its effect is uncertain, nor if it has further needs: the user, who saw `request`, saw nothing of these.
-    if other.metadata.get(DOUBTFUL_KEY) or other.metadata.get(ALSO_KEY) or not other.always:
-        return False
-    if get_grant_place(other.metadata) != get_grant_place(request.metadata):
-        return False
-    need = Need(permission=other.permission, patterns=tuple(other.patterns))
-    always_rules = tuple(
-        PermissionRule(permission=request.permission, pattern=p, action="allow") for p in request.always
-    )
-    return decide(need, grants=always_rules).action == "allow"

@@ -98,6 +98,8 @@ class Need(Wire):
     "allow" answers what would be asked, "ask" has the user asked about what would be allowed; what is denied stays
     denied.
     """
+    not_by_auto: str = ""
+    """Why the flag `--auto` does not answer the question about this; "": it does."""
     remote: tuple[str, ...] = ()
     """Those of `patterns` and `possible` that change another machine or service; rules for `<remote>` match these."""
 

@@ -14,6 +14,7 @@ from codeloop.workspace.files.read_log import ReadLog
 from codeloop.workspace.files.temp_files import RECORDS_FOLDER
 
 if TYPE_CHECKING:
+    from codeloop.workspace.git.other_trees import OtherTrees
     from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
     from codeloop.workspace.process.shells import Shells
     from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
@@ -132,6 +133,17 @@ class Workspace:
         from codeloop.workspace.terminal.terminals import Terminals
 
         return self._close_later(Terminals())
+
+    @property
+    def other_trees(self) -> "OtherTrees":
+        """The other work trees of the repository, if this is a linked one."""
+        return self._other_trees
+
+    @cached_property
+    def _other_trees(self) -> "OtherTrees":
+        from codeloop.workspace.git.other_trees import OtherTrees
+
+        return OtherTrees(self.root)
 
     @cached_property
     def ripgrep(self) -> "Ripgrep":

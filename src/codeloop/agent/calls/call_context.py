@@ -117,7 +117,11 @@ class CallContext:
 
     def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:
         """Return the action of the rules on each pattern, judged alone; allowed patterns are left out."""
-        return judge_patterns(permission, patterns, self._rules.current.lists)
+        rules = self._rules.current
+        barred: dict[str, Action] = {
+            each: "deny" for each in patterns if rules.find_barrier(Need(permission=permission, patterns=(each,)))
+        }
+        return judge_patterns(permission, patterns, rules.lists) | barred
 
     def _list_denials(self, permission: str) -> tuple[str, ...]:
         """Return the patterns of the rules that deny particular needs of a permission."""

@@ -13,6 +13,7 @@ from functools import partial
 
 import msgspec
 
+from codeloop.agent.calls.tree_barrier import find_tree_barrier
 from codeloop.agent.engine import Engine
 from codeloop.permission.defaults import make_guard_rules
 from codeloop.permission.gate import CallRules
@@ -91,7 +92,8 @@ def make_call_rules(engine: Engine, session_id: str, agent: Agent) -> CallRules:
     lists_with_rules = tuple(layers for layers in lists if any(layer.rules for layer in layers))
     # The profile `yolo` answers every question, but a child of a stricter session still asks.
     approves_questions = profile == "yolo" and all(each.profile in {None, "yolo"} for each in ceilings)
-    return CallRules(lists_with_rules, approves_questions=approves_questions)
+    find_barrier = partial(find_tree_barrier, engine.workspace)
+    return CallRules(lists_with_rules, approves_questions=approves_questions, find_barrier=find_barrier)
 
 
 def _make_directory_rules(directories: Sequence[str]) -> Iterator[PermissionRule]:

@@ -21,6 +21,7 @@ from codeloop.schema.limits import MCP_STOP, SHELL_TERM_TIME
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.permission_name import NamedTree
 from codeloop.workspace.files.read_log import ReadLog
+from codeloop.workspace.git.other_trees import OtherTrees
 from codeloop.workspace.git.planted.quarantine import locate_quarantine
 from codeloop.workspace.process.sandboxed_program import SandboxedProcess
 from codeloop.workspace.process.shells import Shells
@@ -63,6 +64,11 @@ class WorkTree(NamedTree, Protocol):
         """The shells of the model's commands, with the sandbox of these."""
         ...
 
+    @property
+    def other_trees(self) -> OtherTrees:
+        """The other work trees of the repository, if this is a linked one."""
+        ...
+
 
 class ProgramSandbox(Struct, frozen=True):
     """The sandbox of one program.
@@ -85,11 +91,18 @@ def make_policy_input(workspace: WorkTree) -> PolicyInput:
     )
 
 
+def _add_limits(workspace: WorkTree, rules: DenyRules, grants: SandboxGrants = NO_GRANTS) -> SandboxGrants:
+    """Return grants extended by the paths that rules deny, and by other work trees that lie in this one."""
+    limits = add_denied_paths(workspace, rules, grants)
+    trees_inside = workspace.other_trees.list_trees_inside()
+    return replace(limits, unwritable=(*limits.unwritable, *trees_inside)) if trees_inside else limits
+
+
 def make_policy(
     workspace: WorkTree, grants: SandboxGrants = NO_GRANTS, rules: DenyRules | None = None
 ) -> SandboxPolicy:
     """Return the sandbox policy of a work tree's commands. Reads the disk. `rules`: as in ProgramSandbox."""
-    limits = add_denied_paths(workspace, rules or workspace.rules or NO_RULES, grants)
+    limits = _add_limits(workspace, rules or workspace.rules or NO_RULES, grants)
     return workspace.shells.make_policy(make_policy_input(workspace), workspace.sandbox, limits)
 
 
@@ -256,7 +269,7 @@ class ProgramSandboxes:
         if profile is None:
             raise ValueError("the program has no sandbox of its own")
         sandboxes = self._sandboxes_by_folder.setdefault(profile.data_folder, Sandboxes(self._launcher))
-        limits = add_denied_paths(workspace, confinement.rules or workspace.rules or NO_RULES)
+        limits = _add_limits(workspace, confinement.rules or workspace.rules or NO_RULES)
         policy = self._find_policy_maker(profile).make_policy(limits)
         if Path(os.path.realpath(workspace.root)) in policy.writable:
             await workspace.shells.scan_work_tree(make_policy_input(workspace), workspace.sandbox)

@@ -49,6 +49,12 @@ _WEAK_SANDBOX_WARNING = (
 )
 
 
+_OUTSIDE_IN_TREE = (
+    "--auto does not let a command out of the sandbox in a work tree: nothing would keep it out of the other trees. "
+    'A user can allow it when asked, or by `"permission": {"sandbox": "allow"}` in their own settings.'
+)
+
+
 class BashParams(Wire, rename=None):
     """Arguments of the tool `bash`.
 
@@ -239,7 +245,8 @@ async def _make_outside_need(
     # A rule allows the line and the doubt overrules it: the user is told why it is asked about.
     if need.unproven and not ctx.session.judge("sandbox", [*need.patterns]):
         metadata |= {"doubt": need.unproven}
-    return replace(need, permission="sandbox", always=(), metadata=metadata, traits=())
+    not_by_auto = _OUTSIDE_IN_TREE if need.unproven and work.other_trees.exist else ""
+    return replace(need, permission="sandbox", always=(), metadata=metadata, traits=(), not_by_auto=not_by_auto)
 
 
 def _may_evade(line: LineNeeds, sandbox: Sandbox | None) -> bool:

@@ -24,6 +24,13 @@ _PLAIN_PROGRAMS = frozenset(
     )
 )
 """Programs that only touch the files which their arguments name, and create no link."""
+_GIT_READERS = frozenset(
+    (
+        *("blame", "cat-file", "count-objects", "describe", "diff", "diff-tree", "for-each-ref", "grep", "log"),
+        *("ls-files", "ls-tree", "merge-base", "name-rev", "rev-list", "rev-parse", "shortlog", "show", "status"),
+    )
+)
+"""Commands of git that change nothing but the files that their arguments name."""
 _EVASION_REASON = (
     "A rule denies paths that it could reach by a link or by what it runs, and no sandbox keeps it from that."
 )
@@ -53,6 +60,18 @@ class LineNeeds:
         """Whether all commands of the line only touch the files that their arguments name, and none creates a link."""
         return all(command.partition(" ")[0] in _PLAIN_PROGRAMS for command in self.analysis.commands)
 
+    @property
+    def _only_looks(self) -> bool:
+        """Whether no command of the line can change anything but the files that it names for writing."""
+        is_known = not self.files.may_write and all(map(self._is_looking, self.analysis.commands))
+        return self.analysis.is_read_only or is_known
+
+    def _is_looking(self, command: str) -> bool:
+        # `git -C d status` is also spelled `git status`.
+        words = [text.split(" ")[:2] for text in (command, *self.analysis.spellings.get(command, ()))]
+        is_git_reader = any(name == "git" and rest and rest[0] in _GIT_READERS for name, *rest in words)
+        return words[0][0] in _PLAIN_PROGRAMS or is_git_reader
+
     def list_needs(self, workspace: Workspace, judge: Judge, *, must_ask: bool = False) -> list[Need]:
         """Return all needs, in the order in which a question shows them: the important ones come first.
 
@@ -66,6 +85,7 @@ class LineNeeds:
             metadata = {**command_need.metadata, "reason": _EVASION_REASON}
             command_need = replace(command_need, preset="ask", metadata=metadata)
         return [
+            *self._list_other_tree_needs(workspace),
             *self._list_outside_needs(workspace),
             *guarded,
             command_need,
@@ -83,6 +103,20 @@ class LineNeeds:
         ]
         readable = [path for path in self.files.reads if is_secret(make_permission_name(workspace, path))]
         return SandboxGrants(tuple(writable), tuple(readable))
+
+    def _list_other_tree_needs(self, workspace: Workspace) -> Iterable[Need]:
+        """Yield the permission to change the other work trees that the line works in: it is not to change them.
+
+        It works in one that it enters (`cd`, `git -C`), and without a sandbox in one that a program is given.
+        """
+        if not workspace.other_trees.exist or self._only_looks:
+            return
+        is_kept = "sandboxed" in self.traits
+        only_read = {*self.files.reads, *self.files.files_below} if is_kept else set[Path]()
+        paths = [path for path in self.files.paths if path not in only_read or path == self.directory]
+        names = [str(path) for path in paths if workspace.other_trees.find_tree(path) is not None]
+        if names:
+            yield Need(permission="edit", patterns=tuple(names), metadata={"command": self.command})
 
     def _list_outside_needs(self, workspace: Workspace) -> Iterable[Need]:
         """Yield the permissions for folders outside the project: for those that are written to, then for others."""
