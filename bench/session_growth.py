@@ -37,10 +37,9 @@ from codeloop.model.chat import (
     TokenLimits,
     ToolModelMessage,
 )
-from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
-from codeloop.schema.api.session_requests import CreateSession
+from codeloop.schema.api.session_inputs import PROMPT, Prompt, RunLimits, TextPartInput
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.message import CacheTokens, Tokens
-from codeloop.schema.operation import PROMPT, SESSION_CREATE
 
 TURN_COUNT = 2_000
 STEP_COUNT = 200

@@ -23,10 +23,9 @@ from codeloop.app.app import App
 from codeloop.app.project import Project
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
-from codeloop.schema.api.session_requests import CreateSession
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.event import make_session_updated
 from codeloop.schema.live_events import Delta, PartDelta
-from codeloop.schema.operation import SESSION_CREATE
 from codeloop.schema.wire import replace
 from codeloop.server.server import ListenOptions, Server
 

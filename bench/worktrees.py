@@ -11,14 +11,12 @@ from bench.snapshots import FILES_EACH, FOLDERS, make_repository
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import Startup
 from codeloop.client.local import LocalClient
-from codeloop.schema.api.session_reports import SessionOverviewQuery
-from codeloop.schema.api.session_requests import CreateSession
-from codeloop.schema.api.worktrees import CreateWorktree, RemoveWorktree
+from codeloop.schema.api.session_reports import SESSION_OVERVIEW, SessionOverviewQuery
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
+from codeloop.schema.api.worktrees import WORKTREE_CREATE, WORKTREE_REMOVE, CreateWorktree, RemoveWorktree
 from codeloop.schema.event import make_message_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import ModelRef, UserMessage, UserTime
-from codeloop.schema.operation import SESSION_CREATE, SESSION_OVERVIEW
-from codeloop.schema.server_operation import WORKTREE_CREATE, WORKTREE_REMOVE
 
 SESSION_COUNT = 1_000
 SPARSE_FOLDER = "package_3"

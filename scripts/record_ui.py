@@ -11,14 +11,11 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.schema.api.session_requests import SessionId, TextMatch, TextMatches
+from codeloop.schema.api.session_messages import SESSION_MESSAGES
+from codeloop.schema.api.session_requests import SESSION_TODO, SessionId
+from codeloop.schema.api.session_search import SESSION_FIND, TextMatch, TextMatches
+from codeloop.schema.api.session_undo import SESSION_DIFF
 from codeloop.schema.event import PermissionAnswer, PermissionAsked, PermissionReplied
-from codeloop.schema.operation import (
-    SESSION_DIFF,
-    SESSION_FIND,
-    SESSION_MESSAGES,
-    SESSION_TODO,
-)
 from codeloop.schema.part import TextPart, ToolPart
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.wire import replace

@@ -8,11 +8,10 @@ from typing import Any
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
-from codeloop.schema.api.session_inputs import Prompt, TextPartInput
+from codeloop.schema.api.session_inputs import ABORT, PROMPT_ASYNC, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import MessageAbortedError
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.operation import ABORT, PROMPT_ASYNC
 from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStateError, ToolStatePending, ToolStateRunning
 from tests.cli.program import UNCONFINED, lives
 from tests.support.scripted_project import (

@@ -9,11 +9,10 @@ from codeloop.agent.moves import compute_compaction_threshold
 from codeloop.agent.request.window import make_window
 from codeloop.model.chat import ModelInfo, TextPiece, TokenLimits, ToolModelMessage, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
-from codeloop.schema.api.session_inputs import MessageWithParts, RunLimits, Summarize
-from codeloop.schema.api.session_requests import UpdatePart
+from codeloop.schema.api.session_inputs import SUMMARIZE, MessageWithParts, RunLimits, Summarize
+from codeloop.schema.api.session_messages import PART_UPDATE, UpdatePart
 from codeloop.schema.errors import ContextOverflowError, OverflowData
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.operation import PART_UPDATE, SUMMARIZE
 from codeloop.schema.part import CompactionPart, TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.store.store import Store

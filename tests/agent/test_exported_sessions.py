@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.schema.api.session_requests import ImportSession, ListMessages, SessionId
-from codeloop.schema.operation import SESSION_GET, SESSION_IMPORT, SESSION_MESSAGES
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
+from codeloop.schema.api.session_requests import SESSION_GET, SESSION_IMPORT, ImportSession, SessionId
 from tests.support.adapter_rows import ADAPTER_ROWS
 from tests.support.answers import Answer, Call
 from tests.support.http_connection import ReceivedRequest

@@ -11,11 +11,10 @@ from codeloop.model.chat import CallReady, Finished, ModelEvent, ModelInfo, Mode
 from codeloop.model.prices import Prices
 from codeloop.model.testing.script import RetryBlock, ScriptedAnswer, ScriptedCall, TextBlock, TokenCount
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
-from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
+from codeloop.schema.api.session_inputs import PROMPT_ASYNC, Prompt, RunLimits, TextPartInput
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.live_events import PartDelta, SessionIdle
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.operation import PROMPT_ASYNC
 from codeloop.schema.part import StepFinishPart, StepStartPart, TextPart, ToolStateCompleted, ToolStateError
 from tests.support.scripted_project import (
     check_turns,

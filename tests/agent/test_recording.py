@@ -3,9 +3,9 @@
 from pathlib import Path
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import Prompt, TextPartInput
-from codeloop.schema.api.session_requests import RevertSession, SessionId, UnrevertSession
-from codeloop.schema.operation import ABORT, PROMPT_ASYNC, SESSION_REVERT, SESSION_UNREVERT
+from codeloop.schema.api.session_inputs import ABORT, PROMPT_ASYNC, Prompt, TextPartInput
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.session_undo import SESSION_REVERT, SESSION_UNREVERT, RevertSession, UnrevertSession
 from codeloop.schema.part import PatchPart, StepFinishPart
 from tests.support.scripted_project import (
     ScriptedProject,

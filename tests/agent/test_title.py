@@ -16,11 +16,10 @@ from codeloop.model.chat import ChatModel, ModelEvent, ModelRequest
 from codeloop.model.prices import Prices
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
-from codeloop.schema.api.session_inputs import Prompt, TextPartInput
-from codeloop.schema.api.session_requests import CreateSession, SessionId, UpdateSession
+from codeloop.schema.api.session_inputs import ABORT, PROMPT, Prompt, TextPartInput
+from codeloop.schema.api.session_requests import SESSION_CREATE, SESSION_UPDATE, CreateSession, SessionId, UpdateSession
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import TITLE_DELAY
-from codeloop.schema.operation import ABORT, PROMPT, SESSION_CREATE, SESSION_UPDATE
 from codeloop.schema.wire import replace
 from tests.support.scripted_project import make_startup, wait_until
 

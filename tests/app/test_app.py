@@ -13,13 +13,14 @@ from codeloop.app.models.open_models import SingleModel
 from codeloop.app.process_dispatch import carry_out
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import ScriptedModel
-from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, TextPartInput
-from codeloop.schema.api.session_requests import CreateSession, SessionId
+from codeloop.schema.api.process import GLOBAL_DISPOSE, INSTANCE_DISPOSE
+from codeloop.schema.api.session_inputs import ABORT, PROMPT, MessageWithParts, Prompt, TextPartInput
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession, SessionId
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import OPEN_PROJECTS
 from codeloop.schema.live_events import BranchUpdated
 from codeloop.schema.message import Session
-from codeloop.schema.operation import ABORT, GLOBAL_DISPOSE, INSTANCE_DISPOSE, PROMPT, SESSION_CREATE, NoArguments
+from codeloop.schema.operation import NoArguments
 from tests.support.scripted_project import make_answer, make_call, make_startup, wait_for_result, wait_until
 
 SLOW = make_answer(make_call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done"))

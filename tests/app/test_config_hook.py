@@ -12,11 +12,10 @@ from codeloop.app.settings import find_settings
 from codeloop.client.client import Client
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import ScriptedModel
-from codeloop.schema.api.session_inputs import InvokeCommand
-from codeloop.schema.api.session_requests import CreateSession
+from codeloop.schema.api.session_inputs import COMMAND, InvokeCommand
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.bounds.extension import HOST_WAIT
 from codeloop.schema.live_events import ToastShown
-from codeloop.schema.operation import COMMAND, SESSION_CREATE
 from codeloop.schema.wire import replace
 from tests.support.extension_waits import patient_extensions
 from tests.support.scripted_project import make_startup, open_in_process, open_over_http, wait_for_result, wait_until

@@ -21,11 +21,10 @@ from codeloop.extend.host.protocol import OperationCall
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.permission.rules import judge_need
-from codeloop.schema.api.session_inputs import Prompt, TextPartInput
-from codeloop.schema.api.session_requests import CreateSession
+from codeloop.schema.api.session_inputs import PROMPT, Prompt, TextPartInput
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import Branch, BranchUpdated, Busy, Delta, PartDelta, ToastShown
-from codeloop.schema.operation import PROMPT, SESSION_CREATE
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import replace
 from tests.support.extension_waits import patient_extensions

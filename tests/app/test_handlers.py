@@ -10,35 +10,35 @@ import msgspec
 import pytest
 
 from codeloop.app.app import App
-from codeloop.app.dispatch import CONSTANT_ANSWERS, HANDLER_MODULES
-from codeloop.app.handlers import HANDLERS
-from codeloop.app.handlers.server_only import HANDLER_MODULES as SERVER_ONLY_MODULES
-from codeloop.app.process_dispatch import PROCESS_HANDLERS
+from codeloop.app.dispatch import load_handler
 from codeloop.client.local import LocalClient
-from codeloop.kit.lazy import import_module, load_object
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
-from codeloop.schema.api.session_inputs import AgentPartInput, AnswerPermission, FilePartInput, Prompt, TextPartInput
-from codeloop.schema.api.session_requests import CreateSession, ListMessages, ListSessions, SessionId
-from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.ids import new_id
-from codeloop.schema.message import AssistantMessage, ModelRef, UserMessage
-from codeloop.schema.operation import (
+from codeloop.schema.api.answers import PERMISSION_LIST, PERMISSION_REPLY, AnswerPermission
+from codeloop.schema.api.session_inputs import (
     ABORT,
-    OPERATIONS,
-    PERMISSION_LIST,
-    PERMISSION_REPLY,
     PROMPT,
     PROMPT_ASYNC,
+    AgentPartInput,
+    FilePartInput,
+    Prompt,
+    TextPartInput,
+)
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
+from codeloop.schema.api.session_requests import (
     SESSION_CREATE,
     SESSION_DELETE,
     SESSION_GET,
     SESSION_LIST,
-    SESSION_MESSAGES,
-    AnyOperation,
-    NoArguments,
+    CreateSession,
+    ListSessions,
+    SessionId,
 )
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import AssistantMessage, ModelRef, UserMessage
+from codeloop.schema.operation import AnyOperation, Constant, NoArguments, Refusal
+from codeloop.schema.operation_table import OPERATIONS, SERVER_OPERATIONS
 from codeloop.schema.part import AgentPart, FilePart, TextPart
-from codeloop.schema.server_operation import SERVER_OPERATIONS
 from tests.support.scripted_project import (
     LOCAL_CLIENT_ONLY,
     both_clients,
@@ -52,7 +52,6 @@ from tests.support.scripted_project import (
 __all__ = ["both_clients"]
 
 PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNkYPhfDwAChwGA60e6kgAAAABJRU5ErkJggg=="
-ALL_MODULES = {**HANDLER_MODULES, **SERVER_ONLY_MODULES}
 DONE = ScriptedAnswer(text="Done.", tokens=TokenCount(input=5))
 
 
@@ -63,36 +62,17 @@ async def refused(wait: Any) -> OperationError:
 
 
 @LOCAL_CLIENT_ONLY
-def test_every_operation_has_a_handler_and_every_handler_an_operation() -> None:
-    rows = [*(operation.id for operations in HANDLER_MODULES.values() for operation in operations), *CONSTANT_ANSWERS]
-    assert sorted(rows) == sorted(operation.id for operation in OPERATIONS if operation.scope == "project")
-    assert set(PROCESS_HANDLERS) == {operation.id for operation in OPERATIONS if operation.scope == "process"}
-    served = [operation.id for operations in SERVER_ONLY_MODULES.values() for operation in operations]
-    assert sorted(served) == sorted(operation.id for operation in SERVER_OPERATIONS)
-
-
-@LOCAL_CLIENT_ONLY
-@pytest.mark.parametrize("module", ALL_MODULES)
-def test_a_module_has_a_handler_of_each_of_its_operations_and_of_no_other(module: str) -> None:
-    import_module(module)
-    own = [name for name, handler in HANDLERS.items() if handler.__module__ == f"codeloop.{module}"]
-    assert sorted(own) == sorted(operation.id for operation in ALL_MODULES[module])
-
-
-@LOCAL_CLIENT_ONLY
 @pytest.mark.parametrize("operation", [*OPERATIONS, *SERVER_OPERATIONS], ids=lambda operation: operation.id)
 def test_a_handler_takes_and_gives_what_its_operation_says(operation: AnyOperation) -> None:
-    if operation.id in CONSTANT_ANSWERS:
-        assert (
-            msgspec.convert(msgspec.to_builtins(CONSTANT_ANSWERS[operation.id]), operation.gives)
-            == CONSTANT_ANSWERS[operation.id]
-        )
-        return
-    if operation.scope == "process":
-        handler = load_object(PROCESS_HANDLERS[operation.id])
-    else:
-        import_module(next(module for module, operations in ALL_MODULES.items() if operation in operations))
-        handler = HANDLERS[operation.id]
+    match operation.handler:
+        case Refusal(text=text):
+            assert text.endswith(".")
+            return
+        case Constant(value=value):
+            assert msgspec.convert(msgspec.to_builtins(value), operation.gives) == value
+            return
+        case _:
+            handler = load_handler(operation)
     assert iscoroutinefunction(handler), "it is awaited"
     hints = get_type_hints(handler, include_extras=True)
     gives = hints.pop("return")

@@ -11,8 +11,7 @@ import pytest
 from codeloop.app.models.open_models import SingleModel
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import ScriptedModel
-from codeloop.schema.api.session_requests import CreateSession
-from codeloop.schema.operation import SESSION_CREATE
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.wire import replace
 from tests.support.sandbox_support import has_sandbox
 from tests.support.scripted_project import (

@@ -12,38 +12,41 @@ from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import ScriptedModel
-from codeloop.schema.api.session_inputs import (
+from codeloop.schema.api.answers import (
+    PERMISSION_LIST,
+    PERMISSION_REPLY,
+    QUESTION_LIST,
+    QUESTION_REJECT,
+    QUESTION_REPLY,
     AnswerPermission,
     AnswerQuestion,
+    RejectQuestion,
+)
+from codeloop.schema.api.session_inputs import (
+    ABORT,
+    PROMPT,
+    SESSION_SHELL,
+    SUMMARIZE,
     MessageWithParts,
     Prompt,
-    RejectQuestion,
     RunShell,
     Summarize,
     TextPartInput,
 )
-from codeloop.schema.api.session_requests import CreateSession, MessageId, RevertSession, SessionId, UpdateSession
+from codeloop.schema.api.session_messages import MESSAGE_DELETE, MessageId
+from codeloop.schema.api.session_requests import (
+    SESSION_CREATE,
+    SESSION_DELETE,
+    SESSION_UPDATE,
+    CreateSession,
+    SessionId,
+    UpdateSession,
+)
+from codeloop.schema.api.session_undo import SESSION_REVERT, RevertSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import PermissionAsked, QuestionAsked
 from codeloop.schema.ids import new_id
-from codeloop.schema.operation import (
-    ABORT,
-    MESSAGE_DELETE,
-    PERMISSION_LIST,
-    PERMISSION_REPLY,
-    PROMPT,
-    QUESTION_LIST,
-    QUESTION_REJECT,
-    QUESTION_REPLY,
-    SESSION_CREATE,
-    SESSION_DELETE,
-    SESSION_REVERT,
-    SESSION_SHELL,
-    SESSION_UPDATE,
-    SUMMARIZE,
-    AnyOperation,
-    NoArguments,
-)
+from codeloop.schema.operation import AnyOperation, NoArguments
 from codeloop.schema.part import ToolPart
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionInfo, QuestionRequest

@@ -17,12 +17,11 @@ from codeloop.lsp.servers.choice import ServerChoice
 from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import ScriptedModel
-from codeloop.schema.api.pty import CreatePty
-from codeloop.schema.api.session_requests import CreateSession
+from codeloop.schema.api.pty import PTY_CREATE, CreatePty
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.config import ProgramSandboxConfig
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import ToastShown
-from codeloop.schema.operation import PTY_CREATE, SESSION_CREATE
 from codeloop.schema.wire import replace
 from codeloop.workspace.process import program_sandboxes, shells
 from codeloop.workspace.sandbox.sandboxes import Sandboxes

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.schema.api.session_inputs import Prompt, TextPartInput
-from codeloop.schema.operation import PROMPT_ASYNC
+from codeloop.schema.api.session_inputs import PROMPT_ASYNC, Prompt, TextPartInput
 from tests.cli.program import Desk, bash, call, result, serving, steps
 from tests.cli.terminal import Terminal
 from tests.support import scripted_project

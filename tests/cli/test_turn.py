@@ -15,9 +15,8 @@ from codeloop.cli.questions.prompter import read_line
 from codeloop.cli.run.signals import SignalHandlers
 from codeloop.cli.run.turn import RunTurn
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import Prompt, TextPartInput
+from codeloop.schema.api.session_inputs import PROMPT, Prompt, TextPartInput
 from codeloop.schema.event import Event, PartUpdated
-from codeloop.schema.operation import PROMPT
 from codeloop.schema.part import TextPart, ToolPart
 from tests.support.scripted_project import (
     ScriptedProject,

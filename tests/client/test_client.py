@@ -10,20 +10,15 @@ import pytest
 
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import MessageWithParts, TextPartInput
-from codeloop.schema.api.session_requests import CreateSession, ListMessages
+from codeloop.schema.api.answers import QUESTION_REJECT
+from codeloop.schema.api.session_inputs import PROMPT, MessageWithParts, TextPartInput
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
+from codeloop.schema.api.session_requests import SESSION_CREATE, SESSION_GET, CreateSession
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, SessionUpdated, StoredEvent
 from codeloop.schema.live_events import PartDelta, ServerConnected, ServerHeartbeat, SessionIdle
 from codeloop.schema.message import ModelRef, UserMessage
-from codeloop.schema.operation import (
-    PROMPT,
-    QUESTION_REJECT,
-    SESSION_CREATE,
-    SESSION_GET,
-    SESSION_MESSAGES,
-    AnyOperation,
-)
+from codeloop.schema.operation import AnyOperation
 from codeloop.store.conversation import Conversation
 from codeloop.store.conversation_view import ConversationView
 from codeloop.store.store import Store

@@ -7,9 +7,9 @@ from codeloop.app.app import App
 from codeloop.app.models.open_models import SingleModel
 from codeloop.client.directory_client import DirectoryClient
 from codeloop.model.testing.scripted_model import ScriptedModel
-from codeloop.schema.api.project import UpdateConfig
-from codeloop.schema.api.session_requests import CreateSession
-from codeloop.schema.operation import CONFIG_GET, CONFIG_SETTINGS, CONFIG_UPDATE, SESSION_CREATE, NoArguments
+from codeloop.schema.api.config import CONFIG_GET, CONFIG_SETTINGS, CONFIG_UPDATE, UpdateConfig
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
 from tests.support.scripted_project import make_startup, wait_until
 

@@ -13,23 +13,16 @@ from codeloop.client import http
 from codeloop.client.client import ServerLost
 from codeloop.client.http import HttpClient
 from codeloop.client.wire import connection_state
-from codeloop.schema.api.session_inputs import TextPartInput
-from codeloop.schema.api.session_requests import ArchiveTime, SessionId
+from codeloop.schema.api.config import CONFIG_UPDATE
+from codeloop.schema.api.files import FIND_FILES
+from codeloop.schema.api.pty import PTY_TICKET
+from codeloop.schema.api.session_inputs import ABORT, PROMPT_ASYNC, TextPartInput
+from codeloop.schema.api.session_requests import SESSION_GET, SESSION_LIST, SESSION_UPDATE, ArchiveTime, SessionId
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
 from codeloop.schema.event import StampedEvent
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import Limit
 from codeloop.schema.live_events import ServerConnected, ToastShown
-from codeloop.schema.operation import (
-    ABORT,
-    CONFIG_UPDATE,
-    FIND_FILES,
-    PROMPT_ASYNC,
-    PTY_TICKET,
-    SESSION_GET,
-    SESSION_LIST,
-    SESSION_UPDATE,
-)
 from tests.support.scripted_project import wait_for_result
 
 OPEN = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\n\r\n"

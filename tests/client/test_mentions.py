@@ -9,10 +9,9 @@ import pytest
 from codeloop.client.mentions import find_mentions
 from codeloop.kit.text.mentions import list_resource_mentions
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.mcp import AddMcp
-from codeloop.schema.api.session_inputs import FilePartInput, Prompt, TextPartInput
+from codeloop.schema.api.mcp import MCP_ADD, AddMcp
+from codeloop.schema.api.session_inputs import PROMPT, FilePartInput, Prompt, TextPartInput
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import MCP_ADD, PROMPT
 from codeloop.schema.part import FilePart, FilePartSourceText, ResourceSource
 from tests.extend.mcp.world import PLAIN
 from tests.support.scripted_project import ScriptedProject, list_texts, make_answer, make_call, open_scripted_project

@@ -8,9 +8,9 @@ from codeloop.extend.agents import build_agents, list_restrictions, make_subagen
 from codeloop.model.chat import TextPiece, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.permission.defaults import make_base_rules
-from codeloop.schema.api.agents import Agent
+from codeloop.schema.api.agents import AGENT_LIST, Agent
 from codeloop.schema.config import AgentConfig, Config
-from codeloop.schema.operation import AGENT_LIST, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PermissionRule
 from tests.extend.settings import write
 from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project

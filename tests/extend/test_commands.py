@@ -9,12 +9,22 @@ import pytest
 
 from codeloop.model.chat import ToolModelMessage, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import FilePartInput, InvokeCommand, MessageWithParts, Prompt, SubtaskPartInput
+from codeloop.schema.api.agents import COMMAND_LIST
+from codeloop.schema.api.session_inputs import (
+    ABORT,
+    COMMAND,
+    PROMPT,
+    FilePartInput,
+    InvokeCommand,
+    MessageWithParts,
+    Prompt,
+    SubtaskPartInput,
+)
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import CommandExecuted
 from codeloop.schema.message import AssistantMessage, ModelRef, UserMessage
-from codeloop.schema.operation import ABORT, COMMAND, COMMAND_LIST, PROMPT, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import FilePart, SubtaskPart, TextPart, ToolPart
 from tests.extend.settings import write
 from tests.support.scripted_project import (

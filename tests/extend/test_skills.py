@@ -7,8 +7,9 @@ import pytest
 from codeloop.extend.skills import filter_skills, format_skill_list, make_skill_tool
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.permission.gate import Denied
+from codeloop.schema.api.agents import SKILL_LIST
 from codeloop.schema.limits import SKILL_FILES, SKILL_LISTING
-from codeloop.schema.operation import SKILL_LIST, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.tool import ToolFailure
 from tests.extend.settings import settings_of, write

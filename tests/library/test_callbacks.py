@@ -10,7 +10,8 @@ import pytest
 import codeloop
 from codeloop.extension import tool
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.operation import SESSION_STATUS, NoArguments
+from codeloop.schema.api.session_requests import SESSION_STATUS
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import NOBODY_MESSAGE
 from tests.library.opened import Open, here, opened
 from tests.support.scripted_project import make_answer, make_call

@@ -10,7 +10,8 @@ import pytest
 
 import codeloop
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.operation import SESSION_STATUS, NoArguments
+from codeloop.schema.api.session_requests import SESSION_STATUS
+from codeloop.schema.operation import NoArguments
 from tests.library.opened import Open, here, opened, work
 from tests.support.scripted_project import make_answer, make_call
 from tests.support.snapshot_waits import patient_snapshots

@@ -17,8 +17,9 @@ import pytest
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, play_answer
+from codeloop.schema.api.process import GLOBAL_DISPOSE, INSTANCE_DISPOSE
 from codeloop.schema.message import AssistantMessage, Tokens
-from codeloop.schema.operation import GLOBAL_DISPOSE, INSTANCE_DISPOSE, AnyOperation
+from codeloop.schema.operation import AnyOperation
 from codeloop.schema.part import ToolPart, ToolStatePending, ToolStateRunning
 from codeloop.server.operations import ALL_OPERATIONS
 from tests.server.support.raw import ask, basic, request

@@ -34,10 +34,10 @@ from codeloop.model.chat import (
 )
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
-from codeloop.schema.api.session_inputs import AnswerPermission, MessageWithParts, Prompt, TextPartInput
-from codeloop.schema.api.session_requests import CreateSession
+from codeloop.schema.api.answers import PERMISSION_REPLY, AnswerPermission
+from codeloop.schema.api.session_inputs import PROMPT, MessageWithParts, Prompt, TextPartInput
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.limits import SNAPSHOT_TIME
-from codeloop.schema.operation import PERMISSION_REPLY, PROMPT, SESSION_CREATE
 from codeloop.schema.part import Part, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.wire import replace

@@ -15,9 +15,8 @@ from msgspec import Struct
 from codeloop.app.toolbox import find_search_tools
 from codeloop.extend.skills import make_skill_tool
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import AnswerQuestion, RejectQuestion
+from codeloop.schema.api.answers import QUESTION_REJECT, QUESTION_REPLY, AnswerQuestion, RejectQuestion
 from codeloop.schema.config import SearchConfig
-from codeloop.schema.operation import QUESTION_REJECT, QUESTION_REPLY
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import JSON
 from codeloop.tool.toolbox import Toolbox

@@ -20,19 +20,21 @@ from codeloop.acp.versions.version import ProtocolVersion
 from codeloop.acp.versions.version1 import Version1
 from codeloop.acp.workspace_roots import list_roots
 from codeloop.client.wire.stdio_lines import open_stdio_lines
-from codeloop.schema.api.providers import ProviderId
-from codeloop.schema.api.session_requests import CreateSession, ForkSession, ListAllSessions, ListSessions, SessionId
-from codeloop.schema.message import Session
-from codeloop.schema.operation import (
-    AUTH_REMOVE,
-    CONFIG_PROVIDERS,
+from codeloop.schema.api.providers import AUTH_REMOVE, CONFIG_PROVIDERS, ProviderId
+from codeloop.schema.api.session_requests import (
     SESSION_CREATE,
     SESSION_DELETE,
     SESSION_EVERYTHING,
     SESSION_FORK,
     SESSION_LIST,
-    NoArguments,
+    CreateSession,
+    ForkSession,
+    ListAllSessions,
+    ListSessions,
+    SessionId,
 )
+from codeloop.schema.message import Session
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import JSON
 

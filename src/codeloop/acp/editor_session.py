@@ -16,9 +16,10 @@ from codeloop.acp.prompts import BUILT_IN_COMMANDS, build_parts, join_text, list
 from codeloop.acp.question_forwarder import QuestionForwarder
 from codeloop.client.client import Client, belongs_to
 from codeloop.client.slash.commands import is_command
-from codeloop.schema.api.agents import Command
-from codeloop.schema.api.session_inputs import InvokeCommand, MessageWithParts, Prompt, RunLimits
-from codeloop.schema.api.session_requests import ListMessages, SessionId
+from codeloop.schema.api.agents import COMMAND_LIST, Command
+from codeloop.schema.api.session_inputs import COMMAND, PROMPT, InvokeCommand, MessageWithParts, Prompt, RunLimits
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
+from codeloop.schema.api.session_requests import SESSION_TODO, SessionId
 from codeloop.schema.errors import CodeloopError, get_error_message
 from codeloop.schema.event import (
     Event,
@@ -36,14 +37,7 @@ from codeloop.schema.event import (
 from codeloop.schema.ids import new_id
 from codeloop.schema.live_events import Idle, PartDelta, Retry, SessionIdle, StatusChanged, ToastShown
 from codeloop.schema.message import Message, Session, UserMessage
-from codeloop.schema.operation import (
-    COMMAND,
-    COMMAND_LIST,
-    PROMPT,
-    SESSION_MESSAGES,
-    SESSION_TODO,
-    NoArguments,
-)
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import StepFinishPart
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest

@@ -16,11 +16,10 @@ from codeloop.acp.params import ClientCapabilities, NewSessionParams, OpenSessio
 from codeloop.acp.versions.version1 import Version1
 from codeloop.acp.workspace_roots import set_roots
 from codeloop.client.client import Client
-from codeloop.schema.api.mcp import AddMcp
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.mcp import MCP_ADD, AddMcp
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
 from codeloop.schema.message import Session
-from codeloop.schema.operation import MCP_ADD, SESSION_GET
 from codeloop.schema.wire import JSON
 
 OpenClient = Callable[[str], Awaitable[tuple[Client, tuple[str, ...]]]]

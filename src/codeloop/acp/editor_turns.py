@@ -7,12 +7,11 @@ from typing import Any
 
 from codeloop.acp.connection import AUTH_REQUIRED, INTERNAL_ERROR, RpcError
 from codeloop.client.client import Client
-from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.api.session_inputs import ABORT, MessageWithParts
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, ProviderAuthError, get_error_message
 from codeloop.schema.limits import TURN_EVENTS_TIME
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.operation import ABORT
 from codeloop.schema.wire import JSON
 
 _ABORT_RETRY_DELAY = 0.01

@@ -6,11 +6,12 @@ from msgspec import Struct
 
 from codeloop.acp.connection import INVALID_PARAMS, RpcError
 from codeloop.client.client import Client
-from codeloop.schema.api.agents import Agent
-from codeloop.schema.api.providers import Model, UsableProviders
-from codeloop.schema.api.session_requests import UpdateSession
+from codeloop.schema.api.agents import AGENT_LIST, Agent
+from codeloop.schema.api.config import CONFIG_GET
+from codeloop.schema.api.providers import CONFIG_PROVIDERS, Model, UsableProviders
+from codeloop.schema.api.session_requests import SESSION_UPDATE, UpdateSession
 from codeloop.schema.message import NO_VARIANT, ModelRef, Session, parse_model_name
-from codeloop.schema.operation import AGENT_LIST, CONFIG_GET, CONFIG_PROVIDERS, SESSION_UPDATE, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PROFILE_DESCRIPTIONS, PROFILE_KEY
 from codeloop.schema.wire import JSON, replace
 

@@ -9,10 +9,9 @@ from codeloop.acp.connection import AUTH_REQUIRED, INVALID_PARAMS, RpcError
 from codeloop.acp.params import EditorAudio, EditorImage, EditorLink, EditorResource, EditorText, PromptBlock
 from codeloop.client.client import Client
 from codeloop.client.undo_redo import redo_last, undo_last
-from codeloop.schema.api.session_inputs import FilePartInput, Summarize, TextPartInput
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.session_inputs import SUMMARIZE, FilePartInput, Summarize, TextPartInput
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.message import ModelRef
-from codeloop.schema.operation import SESSION_GET, SUMMARIZE
 
 BUILT_IN_COMMANDS = {
     "compact": "Put a summary in the place of the conversation so far.",

@@ -14,9 +14,15 @@ from codeloop.client.questions.permission_text import describe_request
 from codeloop.client.questions.requester import find_requester
 from codeloop.kit.jsonc import is_object
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
+from codeloop.schema.api.answers import (
+    PERMISSION_REPLY,
+    QUESTION_REJECT,
+    QUESTION_REPLY,
+    AnswerPermission,
+    AnswerQuestion,
+    RejectQuestion,
+)
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTION_REPLY
 from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace

@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from codeloop.client.client import Client
-from codeloop.schema.api.session_requests import UpdateSession
+from codeloop.schema.api.session_requests import SESSION_UPDATE, UpdateSession
 from codeloop.schema.message import Session
-from codeloop.schema.operation import SESSION_UPDATE
 from codeloop.schema.permission import PermissionRule
 
 _ROOTS_KEY = "additionalDirectories"

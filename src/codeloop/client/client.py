@@ -3,10 +3,10 @@
 from collections.abc import AsyncIterator
 from typing import Protocol
 
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import StampedEvent
-from codeloop.schema.operation import SESSION_GET, Gives, Operation, Takes
+from codeloop.schema.operation import Gives, Operation, Takes
 
 
 class ServerLost(CodeloopError):

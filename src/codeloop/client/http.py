@@ -15,6 +15,8 @@ from codeloop.client.wire.error_responses import decode_error_response
 from codeloop.client.wire.request_encoding import EncodedRequest, encode_request
 from codeloop.client.wire.transport import HttpTransport, Renew, UserAndPassword
 from codeloop.net.sse import EventTooLong, SseParser
+from codeloop.schema.api.client_tools import TOOL_ASK
+from codeloop.schema.api.session_inputs import ABORT, COMMAND, PROMPT, SESSION_INIT, SESSION_SHELL, SUMMARIZE
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
 from codeloop.schema.event import Event, StampedEvent
 from codeloop.schema.limits import (
@@ -27,19 +29,7 @@ from codeloop.schema.limits import (
     CLIENT_UNRESPONSIVE_TIME,
 )
 from codeloop.schema.live_events import ServerConnected, ServerHeartbeat, ServerResync
-from codeloop.schema.operation import (
-    ABORT,
-    COMMAND,
-    PROMPT,
-    SESSION_INIT,
-    SESSION_SHELL,
-    SUMMARIZE,
-    TOOL_ASK,
-    AnyOperation,
-    Gives,
-    Operation,
-    Takes,
-)
+from codeloop.schema.operation import AnyOperation, Gives, Operation, Takes
 from codeloop.schema.wire import DECODE_ERRORS
 
 if TYPE_CHECKING:

@@ -10,11 +10,14 @@ from typing import Literal, NamedTuple
 from codeloop.client.client import Client
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.text.mentions import list_mentions, list_resource_mentions
-from codeloop.schema.api.files import FileNode, FileQuery
+from codeloop.schema.api.agents import AGENT_LIST
+from codeloop.schema.api.files import FILE_LIST, FileNode, FileQuery
+from codeloop.schema.api.mcp import MCP_STATUS, RESOURCE_LIST
+from codeloop.schema.api.project import PATH_GET
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import COMMAND_FILES
-from codeloop.schema.operation import AGENT_LIST, FILE_LIST, MCP_STATUS, PATH_GET, RESOURCE_LIST, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import FileSource, ResourceSource, locate_mention
 
 _FILE_WITH_LINES = r"(.+?)#(\d{1,9})(?:-(\d{1,9}))?"

@@ -7,18 +7,20 @@ from msgspec import Struct
 from codeloop.client.client import Client
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.api.session_requests import (
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
+from codeloop.schema.api.session_undo import (
+    SESSION_REVERT,
+    SESSION_UNREVERT,
+    UNDO_FILES,
     FileConflict,
     FileDone,
     FilesOutcome,
-    ListMessages,
     RevertSession,
     UndoFiles,
     UnrevertSession,
 )
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
-from codeloop.schema.operation import SESSION_MESSAGES, SESSION_REVERT, SESSION_UNREVERT, UNDO_FILES
 from codeloop.schema.part import TextPart
 from codeloop.schema.turns import begins_turn
 

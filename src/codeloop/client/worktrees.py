@@ -3,8 +3,14 @@
 from codeloop.client.client import Client
 from codeloop.client.formatting import format_time
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.project import Worktree
 from codeloop.schema.api.worktrees import (
+    WORKTREE_COPY,
+    WORKTREE_CREATE,
+    WORKTREE_DIFF,
+    WORKTREE_MERGE,
+    WORKTREE_OVERVIEW,
+    WORKTREE_REBASE,
+    WORKTREE_REMOVE,
     CopyToWorktree,
     CreateWorktree,
     MergeWorktree,
@@ -16,15 +22,7 @@ from codeloop.schema.api.worktrees import (
 )
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.server_operation import (
-    WORKTREE_COPY,
-    WORKTREE_CREATE,
-    WORKTREE_DIFF,
-    WORKTREE_MERGE,
-    WORKTREE_OVERVIEW,
-    WORKTREE_REBASE,
-    WORKTREE_REMOVE,
-)
+from codeloop.schema.resources import Worktree
 
 USAGE = "[NAME | list | diff NAME | merge NAME [--into BRANCH] | rebase NAME | remove NAME | copy NAME FILE...]"
 _VERBS = ("list", "diff", "merge", "rebase", "remove", "copy")

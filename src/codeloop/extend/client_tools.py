@@ -13,7 +13,6 @@ from codeloop.schema.api.client_tools import (
     AnswerToolCall,
     AskForToolCall,
     ClientTool,
-    ClientToolCall,
     OfferTools,
     ReportToolCall,
     ToolPermission,
@@ -25,6 +24,7 @@ from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.live_events import ClientToolChanged, LiveEvent
 from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need, Writes
+from codeloop.schema.resources import ClientToolCall
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.batch import make_batch_tool
 from codeloop.tool.tool import NO_TRAITS, ExternalParameters, Tool, ToolContext, ToolFailure, ToolResult, Traits

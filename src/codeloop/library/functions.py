@@ -21,10 +21,14 @@ from codeloop.library.errors import ToolRefused
 from codeloop.library.event_feed import EventFeed, Listener
 from codeloop.library.options import SessionOptions
 from codeloop.schema.api.client_tools import (
+    TOOL_ANSWER,
+    TOOL_ASK,
+    TOOL_REPORT,
+    TOOLS_OFFER,
+    TOOLS_WITHDRAW,
     AnswerToolCall,
     AskForToolCall,
     ClientTool,
-    ClientToolCall,
     OfferTools,
     ReportToolCall,
     WithdrawTools,
@@ -34,14 +38,8 @@ from codeloop.schema.bounds.extension import CLIENT_TOOLS
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import ClientToolChanged
-from codeloop.schema.operation import (
-    OPERATIONS,
-    TOOL_ANSWER,
-    TOOL_ASK,
-    TOOL_REPORT,
-    TOOLS_OFFER,
-    TOOLS_WITHDRAW,
-)
+from codeloop.schema.operation_table import OPERATIONS
+from codeloop.schema.resources import ClientToolCall
 
 _LOG = logging.getLogger("codeloop.library")
 # Without a handler, Python prints warnings to stderr in programs that configure no logging.

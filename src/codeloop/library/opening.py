@@ -11,8 +11,9 @@ from codeloop.library.event_feed import EventFeed
 from codeloop.library.options import ConnectOptions, OpenOptions, SessionOptions, check_options
 from codeloop.library.project import AgentProject
 from codeloop.library.session import SessionTarget
+from codeloop.schema.api.project import PATH_GET
 from codeloop.schema.installation import watch_late_imports
-from codeloop.schema.operation import PATH_GET, NoArguments
+from codeloop.schema.operation import NoArguments
 
 
 @asynccontextmanager

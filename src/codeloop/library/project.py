@@ -11,10 +11,18 @@ from codeloop.library.functions import list_plan_warnings, make_function_tools
 from codeloop.library.options import Action, Rules, SessionOptions, TurnLimits, check_options
 from codeloop.library.session import AgentSession, Files, SessionTarget, check_prompt, parse_model_option
 from codeloop.schema.api.project import PathInfo
-from codeloop.schema.api.session_requests import CreateSession, ListSessions, SessionId, UpdateSession
+from codeloop.schema.api.session_requests import (
+    SESSION_CREATE,
+    SESSION_GET,
+    SESSION_LIST,
+    SESSION_UPDATE,
+    CreateSession,
+    ListSessions,
+    SessionId,
+    UpdateSession,
+)
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.message import Session, SessionModel
-from codeloop.schema.operation import SESSION_CREATE, SESSION_GET, SESSION_LIST, SESSION_UPDATE
 from codeloop.schema.permission import PROFILE_KEY, PROFILES, PermissionRule
 
 T = TypeVar("T")

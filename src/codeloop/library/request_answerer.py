@@ -19,17 +19,19 @@ from codeloop.library.options import (
     PermissionQuestion,
     QuestionReply,
 )
-from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
-from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.event import Event, PermissionAsked, QuestionAsked
-from codeloop.schema.operation import (
+from codeloop.schema.api.answers import (
     PERMISSION_LIST,
     PERMISSION_REPLY,
     QUESTION_LIST,
     QUESTION_REJECT,
     QUESTION_REPLY,
-    NoArguments,
+    AnswerPermission,
+    AnswerQuestion,
+    RejectQuestion,
 )
+from codeloop.schema.errors import CodeloopError, OperationError
+from codeloop.schema.event import Event, PermissionAsked, QuestionAsked
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRequest
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 

@@ -20,19 +20,20 @@ from codeloop.library.options import SessionOptions, TurnLimits
 from codeloop.library.request_answerer import RequestAnswerer
 from codeloop.library.result_type import ResultType
 from codeloop.library.turn import RunningTurn, join_text_parts, make_tool_use
-from codeloop.schema.api.session_inputs import FilePartInput, PartInput, Prompt, RunLimits, TextPartInput
-from codeloop.schema.api.session_requests import ForkSession, ListMessages, SessionId
+from codeloop.schema.api.session_inputs import (
+    ABORT,
+    PROMPT_ASYNC,
+    FilePartInput,
+    PartInput,
+    Prompt,
+    RunLimits,
+    TextPartInput,
+)
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
+from codeloop.schema.api.session_requests import SESSION_DELETE, SESSION_FORK, SESSION_GET, ForkSession, SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, parse_model_name
-from codeloop.schema.operation import (
-    ABORT,
-    PROMPT_ASYNC,
-    SESSION_DELETE,
-    SESSION_FORK,
-    SESSION_GET,
-    SESSION_MESSAGES,
-)
 from codeloop.schema.part import ToolPart
 from codeloop.schema.wire import JSON, replace
 

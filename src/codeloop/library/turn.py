@@ -25,14 +25,13 @@ from codeloop.library.events import (
     TurnDone,
 )
 from codeloop.library.options import TurnLimits
-from codeloop.schema.api.session_inputs import MessageWithParts, Prompt
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.session_inputs import ABORT, PROMPT, MessageWithParts, Prompt
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.errors import CodeloopError, OperationError, get_error_message
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, SessionUpdated, get_session_id
 from codeloop.schema.limits import TURN_EVENTS_TIME
 from codeloop.schema.live_events import Busy, PartDelta, Retry, SessionIdle, StatusChanged, ToastShown
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, measure_growth
-from codeloop.schema.operation import ABORT, PROMPT, SESSION_GET
 from codeloop.schema.part import (
     Part,
     PatchPart,

@@ -4,12 +4,10 @@ from typing import Literal
 
 import msgspec
 
-from codeloop.schema.api.client_tools import ClientToolCall
-from codeloop.schema.api.project import ProjectInfo, Worktree
-from codeloop.schema.api.pty import PtyEnd, PtyGone, PtyInfo
 from codeloop.schema.errors import MessageError, Nothing
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import SnapshotFileDiff
+from codeloop.schema.resources import ClientToolCall, ProjectInfo, PtyEnd, PtyGone, PtyInfo, Worktree
 from codeloop.schema.wire import Wire
 
 

@@ -13,21 +13,13 @@ from starlette.routing import BaseRoute, Match, Route
 from codeloop.app.app import App
 from codeloop.app.handlers.session.message import read_page
 from codeloop.app.process_dispatch import carry_out
-from codeloop.schema.api.session_requests import ListMessages
+from codeloop.schema.api.pty import PTY_TICKET
+from codeloop.schema.api.session_inputs import COMMAND, PROMPT, SESSION_INIT, SESSION_SHELL, SUMMARIZE
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.schema.bounds.server import SERVER_TURN_ANSWER
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import (
-    COMMAND,
-    OPERATIONS,
-    PROMPT,
-    PTY_TICKET,
-    SESSION_INIT,
-    SESSION_MESSAGES,
-    SESSION_SHELL,
-    SUMMARIZE,
-    AnyOperation,
-)
-from codeloop.schema.server_operation import SERVER_OPERATIONS
+from codeloop.schema.operation import AnyOperation
+from codeloop.schema.operation_table import OPERATIONS, SERVER_OPERATIONS
 from codeloop.server.events.hub import Hub
 from codeloop.server.events.routes import make_stream_routes
 from codeloop.server.openapi.document import DOCUMENT_ROUTE

@@ -1,7 +1,8 @@
 """All operations that a server answers, for its document: the tables of the schema, and the preview; media types."""
 
-from codeloop.schema.operation import OPERATIONS, AnyOperation
-from codeloop.schema.server_operation import SERVER_OPERATIONS, VCS_DIFF_RAW
+from codeloop.schema.api.server_operations import VCS_DIFF_RAW
+from codeloop.schema.operation import AnyOperation
+from codeloop.schema.operation_table import OPERATIONS, SERVER_OPERATIONS
 from codeloop.server.preview.operations import ANSWER_WRAPS, PREVIEW_OPERATIONS
 
 ALL_OPERATIONS: tuple[AnyOperation, ...] = (*OPERATIONS, *SERVER_OPERATIONS, *PREVIEW_OPERATIONS)

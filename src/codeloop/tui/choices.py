@@ -9,11 +9,11 @@ from urllib.parse import urlsplit
 
 from codeloop.client.target import Target
 from codeloop.kit.text.suggest import find_similar, format_suggestion
-from codeloop.schema.api.agents import Agent
-from codeloop.schema.api.providers import Model, UsableProviders
+from codeloop.schema.api.agents import AGENT_LIST, Agent
+from codeloop.schema.api.providers import CONFIG_PROVIDERS, Model, UsableProviders
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import NO_VARIANT, ModelRef, parse_model_name
-from codeloop.schema.operation import AGENT_LIST, CONFIG_PROVIDERS, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import replace
 from codeloop.tui.settings.configuration import read_configuration

@@ -9,10 +9,9 @@ from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, Us
 from codeloop.model.prices import Prices
 from codeloop.model.testing.script import RetryBlock, ScriptedAnswer, TextBlock, TokenCount
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
-from codeloop.schema.api.session_reports import StatsQuery
+from codeloop.schema.api.session_reports import SESSION_STATS, StatsQuery
 from codeloop.schema.errors import UnknownData, UnknownError
 from codeloop.schema.message import NO_TOKENS, AssistantMessage
-from codeloop.schema.operation import SESSION_STATS
 from codeloop.schema.wire import replace
 from tests.support.scripted_project import open_scripted_project
 

@@ -14,8 +14,7 @@ from codeloop.app.toolbox import make_toolbox
 from codeloop.model.chat import CallReady, CallStarted, Finished
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.permission.gate import Denied
-from codeloop.schema.api.session_inputs import Prompt, TextPartInput
-from codeloop.schema.operation import PROMPT_ASYNC
+from codeloop.schema.api.session_inputs import PROMPT_ASYNC, Prompt, TextPartInput
 from codeloop.schema.part import ADVICE_KEY, ToolStateCompleted, ToolStateError, ToolStatePending
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolContext, ToolResult, tool

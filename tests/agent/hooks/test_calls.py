@@ -8,9 +8,8 @@ import pytest
 
 from codeloop.extend.hooks.hooks import Hooks
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import InvokeCommand
+from codeloop.schema.api.session_inputs import COMMAND, InvokeCommand
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import COMMAND
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, replace
 from tests.support.recording_handler import HookFunction, RecordingHandler, change_nothing, open_hooked_project

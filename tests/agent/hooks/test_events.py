@@ -11,11 +11,10 @@ import pytest
 from codeloop.extend.hooks.directory_events import follow_directory
 from codeloop.model.chat import ModelInfo, TokenLimits
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
-from codeloop.schema.api.session_inputs import Summarize
+from codeloop.schema.api.session_inputs import SUMMARIZE, Summarize
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageUpdated
 from codeloop.schema.live_events import PartDelta
-from codeloop.schema.operation import SUMMARIZE
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project, wait_until
 
 DONE = ScriptedAnswer(text="Done.")

@@ -11,11 +11,10 @@ from codeloop.model.protocols.chat_completions.adapter import ChatCompletionsMod
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wrappers.retrying_model import RetryingModel
-from codeloop.schema.api.pty import CreatePty
-from codeloop.schema.api.session_inputs import InvokeCommand, RunShell, Summarize
+from codeloop.schema.api.pty import PTY_CREATE, CreatePty
+from codeloop.schema.api.session_inputs import COMMAND, SESSION_SHELL, SUMMARIZE, InvokeCommand, RunShell, Summarize
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.operation import COMMAND, PTY_CREATE, SESSION_SHELL, SUMMARIZE
 from codeloop.schema.part import ToolPart
 from codeloop.schema.wire import JSON
 from tests.support.answers import Answer

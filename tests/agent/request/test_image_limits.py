@@ -11,10 +11,9 @@ from codeloop.agent.request.image_limits import has_images, limit_images
 from codeloop.model.chat import AssistantModelMessage, ImagePiece, ModelInfo, ModelMessage, TextPiece, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
-from codeloop.schema.api.session_inputs import FilePartInput, Prompt, TextPartInput
+from codeloop.schema.api.session_inputs import PROMPT, FilePartInput, Prompt, TextPartInput
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.limits import REQUEST_IMAGES
-from codeloop.schema.operation import PROMPT
 from codeloop.schema.wire import replace
 from tests.support.scripted_project import join_texts, make_answer, make_call, open_scripted_project
 from tests.workspace.files.test_image import encoded, plain

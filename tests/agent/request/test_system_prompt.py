@@ -4,10 +4,9 @@ import subprocess
 from pathlib import Path
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import Prompt, TextPartInput
-from codeloop.schema.api.session_requests import ForkSession
+from codeloop.schema.api.session_inputs import PROMPT, Prompt, TextPartInput
+from codeloop.schema.api.session_requests import SESSION_FORK, ForkSession
 from codeloop.schema.limits import FACTS_BYTES
-from codeloop.schema.operation import PROMPT, SESSION_FORK
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 
 DONE = ScriptedAnswer(text="Done.")

@@ -11,11 +11,10 @@ from codeloop.agent.structured import validation
 from codeloop.model.chat import ModelInfo, TokenLimits
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
-from codeloop.schema.api.session_inputs import RunLimits
+from codeloop.schema.api.session_inputs import ABORT, RunLimits
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import APIError, APIErrorData, MessageAbortedError, OperationError, StructuredOutputError
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.operation import ABORT
 from codeloop.schema.wire import replace
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project, wait_until
 

@@ -9,11 +9,10 @@ from codeloop.agent.subagent.spawn import run_subagent
 from codeloop.model.chat import ModelInfo
 from codeloop.model.prices import Prices
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
-from codeloop.schema.api.session_inputs import Prompt, TextPartInput
+from codeloop.schema.api.session_inputs import ABORT, PROMPT_ASYNC, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session, SessionModel
-from codeloop.schema.operation import ABORT, PROMPT_ASYNC
 from codeloop.schema.part import ToolPart, ToolStart, ToolStateCompleted, ToolStateError, ToolStateRunning
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import replace

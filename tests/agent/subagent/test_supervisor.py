@@ -8,13 +8,12 @@ from pathlib import Path
 import pytest
 
 from codeloop.agent.subagent.supervisor import Supervisor, TimeLimits, wait_until_overdue
-from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
+from codeloop.schema.api.session_inputs import ABORT, PROMPT_ASYNC, Prompt, RunLimits, TextPartInput
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.event import PartInfo, PartUpdated, PermissionAsked
 from codeloop.schema.ids import new_id
 from codeloop.schema.live_events import SessionIdle, SessionRef
 from codeloop.schema.message import Session
-from codeloop.schema.operation import ABORT, PROMPT_ASYNC
 from codeloop.schema.part import ToolPart, ToolStateError, ToolStateRunning
 from codeloop.schema.permission import PermissionRequest
 from codeloop.store.subagents import read_subagent_state

@@ -7,8 +7,8 @@ from codeloop.client.export.atif import export_atif
 from codeloop.client.export.html import export_html
 from codeloop.client.export.markdown import export_markdown
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_requests import ListMessages, SessionId
-from codeloop.schema.operation import SESSION_GET, SESSION_MESSAGES
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 
 EVIL = '<script>alert(1)</script> & "x" \x1b[2J'

@@ -15,10 +15,9 @@ from codeloop.client.client import Client as OurClient
 from codeloop.client.mcp_server.serve import McpRequestHandler, create_server
 from codeloop.client.mcp_server.served_sessions import PromptOptions, ServedSessions
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_requests import CreateSession, SessionId
+from codeloop.schema.api.session_requests import SESSION_CREATE, SESSION_GET, CreateSession, SessionId
 from codeloop.schema.event import PermissionAsked
 from codeloop.schema.message import Session
-from codeloop.schema.operation import SESSION_CREATE, SESSION_GET
 from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRequest
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project, wait_until

@@ -13,8 +13,8 @@ from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted_model import ScriptedModel
-from codeloop.schema.api.session_inputs import Prompt, TextPartInput
-from codeloop.schema.api.session_requests import CreateSession
+from codeloop.schema.api.session_inputs import PROMPT, Prompt, TextPartInput
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.bounds.server import (
     SERVER_HEARTBEAT,
     SERVER_STREAM_BYTES,
@@ -26,7 +26,6 @@ from codeloop.schema.bounds.server import (
 from codeloop.schema.event import StoredEvent
 from codeloop.schema.limits import STORE_EVENTS
 from codeloop.schema.live_events import LiveEvent
-from codeloop.schema.operation import PROMPT, SESSION_CREATE
 from codeloop.server.events.hub import Hub
 from tests.server.support.serving import served
 from tests.server.support.streaming import Mirror, connected, following, held, types

@@ -16,12 +16,11 @@ from codeloop.client.local import LocalClient
 from codeloop.model.chat import ModelEvent, ModelInfo, ModelRequest
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
 from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
-from codeloop.schema.api.session_inputs import Prompt, TextPartInput
-from codeloop.schema.api.session_requests import CreateSession, SessionId
+from codeloop.schema.api.session_inputs import PROMPT, Prompt, TextPartInput
+from codeloop.schema.api.session_requests import SESSION_CREATE, SESSION_DELETE, CreateSession, SessionId
 from codeloop.schema.bounds.server import SERVER_STREAM_EVENTS
 from codeloop.schema.limits import STORE_EVENTS
 from codeloop.schema.live_events import Delta, FileEdited, FilePath, PartDelta
-from codeloop.schema.operation import PROMPT, SESSION_CREATE, SESSION_DELETE
 from codeloop.schema.wire import replace
 from codeloop.server.events.hub import Hub, get_project_id
 from codeloop.server.events.subscriber import Subscriber

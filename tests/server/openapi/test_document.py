@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.operation import SESSION_CREATE, SESSION_LIST
+from codeloop.schema.api.session_requests import SESSION_CREATE, SESSION_LIST
 from codeloop.server.application import make_operation_routes
 from codeloop.server.openapi.document import make_document
 from codeloop.server.operations import ALL_OPERATIONS

@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import AnswerQuestion
+from codeloop.schema.api.answers import QUESTION_REPLY, AnswerQuestion
 from codeloop.schema.event import make_message_updated, make_session_created
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, SessionTime, UserMessage, UserTime
-from codeloop.schema.operation import QUESTION_REPLY
 from codeloop.schema.part import ToolStateCompleted, ToolStateError
 from tests.support.scripted_project import (
     check_turns,

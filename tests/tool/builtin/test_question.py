@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import AnswerQuestion, RejectQuestion
+from codeloop.schema.api.answers import QUESTION_LIST, QUESTION_REJECT, QUESTION_REPLY, AnswerQuestion, RejectQuestion
+from codeloop.schema.api.session_inputs import ABORT
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import ABORT, QUESTION_LIST, QUESTION_REJECT, QUESTION_REPLY, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import ToolStateCompleted, ToolStateError
 from codeloop.schema.question import QuestionRequest
 from tests.support.scripted_project import (

@@ -4,11 +4,11 @@ from pathlib import Path
 
 from codeloop.model.chat import ModelInfo, TokenLimits
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall, TokenCount
-from codeloop.schema.api.session_requests import ForkSession, RevertSession
+from codeloop.schema.api.session_requests import SESSION_FORK, ForkSession
+from codeloop.schema.api.session_undo import SESSION_REVERT, RevertSession
 from codeloop.schema.event import PartInfo, PartUpdated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import UserMessage
-from codeloop.schema.operation import SESSION_FORK, SESSION_REVERT
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project, read_result

@@ -12,9 +12,8 @@ from textual.pilot import Pilot
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.schema.api.session_inputs import FilePartInput
-from codeloop.schema.api.session_requests import CreateSession
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.message import Session
-from codeloop.schema.operation import SESSION_CREATE
 from codeloop.tui.app import TerminalUI
 from codeloop.tui.settings.ui_launch import AskTrust, UiLaunch
 from codeloop.tui.start import create_ui

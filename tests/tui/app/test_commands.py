@@ -6,8 +6,7 @@ import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import FilePartInput
-from codeloop.schema.api.session_requests import CreateSession, SessionId
-from codeloop.schema.operation import SESSION_CREATE, SESSION_DELETE
+from codeloop.schema.api.session_requests import SESSION_CREATE, SESSION_DELETE, CreateSession, SessionId
 from codeloop.tui.widgets.prompt.prompt_messages import PromptSlashCommand
 from tests.support.scripted_project import open_scripted_project
 from tests.tui.app.running_ui import played

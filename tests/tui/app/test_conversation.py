@@ -7,9 +7,8 @@ import pytest
 from textual.geometry import Region
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.live_events import Idle, Retry
-from codeloop.schema.operation import SESSION_GET
 from codeloop.tui.actions.program import QUIT_QUESTION
 from codeloop.tui.widgets.sidebar import Sidebar
 from tests.support.scripted_project import both_clients, make_answer, make_call, open_scripted_project

@@ -10,8 +10,8 @@ from codeloop.client.export.html import export_html
 from codeloop.client.export.markdown import export_markdown
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.permission.gate import Denied
-from codeloop.schema.api.session_requests import ListMessages, SessionId
-from codeloop.schema.operation import SESSION_GET, SESSION_MESSAGES
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.part import ToolPart
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project, read_result
 from tests.tui.app.running_ui import played

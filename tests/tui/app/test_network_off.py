@@ -6,8 +6,7 @@ import pytest
 
 from codeloop.cli.output.tool_call import format_call
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_requests import ListMessages
-from codeloop.schema.operation import SESSION_MESSAGES
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from tests.support.sandbox_support import has_sandbox
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project

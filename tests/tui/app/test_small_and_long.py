@@ -5,11 +5,10 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import ModelRef, UserMessage, UserTime
-from codeloop.schema.operation import SESSION_GET
 from codeloop.schema.part import TextPart
 from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project
 from tests.tui.app.running_ui import played

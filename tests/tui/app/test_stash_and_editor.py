@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_requests import CreateSession
-from codeloop.schema.operation import SESSION_CREATE
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from tests.support.scripted_project import open_scripted_project
 from tests.tui.app.running_ui import played
 

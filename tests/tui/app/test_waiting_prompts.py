@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.session_inputs import PROMPT
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.operation import PROMPT, AnyOperation
+from codeloop.schema.operation import AnyOperation
 from tests.support.scripted_project import both_clients, make_answer, make_call, open_scripted_project
 from tests.tui.app.running_ui import played
 

@@ -6,8 +6,7 @@ import pytest
 
 from bench.long_session import fill_session
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_requests import ListMessages
-from codeloop.schema.operation import SESSION_MESSAGES
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.tui.dialogs.parts.session_messages import read_messages
 from tests.support.scripted_project import open_scripted_project
 

@@ -10,9 +10,10 @@ from codeloop.app.models.open_models import SingleModel
 from codeloop.client.directory_client import DirectoryClient
 from codeloop.model.chat import ModelInfo
 from codeloop.model.testing.scripted_model import ScriptedModel
-from codeloop.schema.api.session_requests import ListSessions
+from codeloop.schema.api.config import CONFIG_GET
+from codeloop.schema.api.session_requests import SESSION_LIST, ListSessions
 from codeloop.schema.message import ModelRef
-from codeloop.schema.operation import CONFIG_GET, SESSION_LIST, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.tui.dialogs.agents import create_agent_picker
 from codeloop.tui.dialogs.models import ModelPicker
 from codeloop.tui.dialogs.palette import PaletteRow, create_help, create_palette

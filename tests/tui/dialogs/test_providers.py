@@ -11,9 +11,8 @@ import pytest
 
 from codeloop.app.app import App
 from codeloop.client.directory_client import DirectoryClient
-from codeloop.schema.api.session_requests import ListSessions
+from codeloop.schema.api.session_requests import SESSION_LIST, ListSessions
 from codeloop.schema.limits import Limit
-from codeloop.schema.operation import SESSION_LIST
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.providers import provider_picker
 from codeloop.tui.dialogs.providers.provider_picker import ProviderPicker

@@ -9,15 +9,15 @@ import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_requests import (
+    SESSION_CREATE,
+    SESSION_FORK,
+    SESSION_LIST,
     CreateSession,
-    FileConflict,
-    FileDone,
-    FilesOutcome,
     ForkSession,
     ListSessions,
 )
+from codeloop.schema.api.session_undo import FileConflict, FileDone, FilesOutcome
 from codeloop.schema.message import Session, UserMessage
-from codeloop.schema.operation import SESSION_CREATE, SESSION_FORK, SESSION_LIST
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.sessions import ChildPicker, ForkPicker, SessionPicker
 from codeloop.tui.dialogs.timeline import Timeline, TimelineStep, describe_outcome

@@ -6,8 +6,9 @@ import msgspec
 
 from codeloop.app.prompt_parts import make_local_file_part
 from codeloop.client.target import Target
-from codeloop.schema.api.session_inputs import FilePartInput, Prompt, TextPartInput
-from codeloop.schema.api.session_requests import CreateSession, SessionId
+from codeloop.schema.api.answers import PERMISSION_LIST, QUESTION_LIST
+from codeloop.schema.api.session_inputs import PROMPT_ASYNC, FilePartInput, Prompt, TextPartInput
+from codeloop.schema.api.session_requests import SESSION_CREATE, SESSION_GET, SESSION_STATUS, CreateSession, SessionId
 from codeloop.schema.event import (
     Event,
     MessageInfo,
@@ -21,17 +22,7 @@ from codeloop.schema.event import (
 )
 from codeloop.schema.live_events import Idle, ServerConnected, SessionState, StatusChanged
 from codeloop.schema.message import AssistantMessage, Revert
-from codeloop.schema.operation import (
-    PERMISSION_LIST,
-    PROMPT_ASYNC,
-    QUESTION_LIST,
-    SESSION_CREATE,
-    SESSION_GET,
-    SESSION_STATUS,
-    Gives,
-    Operation,
-    Takes,
-)
+from codeloop.schema.operation import Gives, Operation, Takes
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 from codeloop.tui.state.message_log import MessageLog

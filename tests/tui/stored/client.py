@@ -11,10 +11,12 @@ import msgspec
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.schema.api.session_inputs import FilePartInput, MessageWithParts
+from codeloop.schema.api.session_messages import SESSION_MESSAGES
+from codeloop.schema.api.session_requests import SESSION_CREATE, SESSION_GET
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import Event, StampedEvent
 from codeloop.schema.message import Session
-from codeloop.schema.operation import SESSION_CREATE, SESSION_GET, SESSION_MESSAGES, Gives, Operation, Takes
+from codeloop.schema.operation import Gives, Operation, Takes
 from codeloop.tui.app import TerminalUI
 from codeloop.tui.settings.ui_launch import AskTrust, UiLaunch
 from codeloop.tui.start import create_ui

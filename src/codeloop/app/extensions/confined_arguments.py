@@ -14,10 +14,11 @@ import msgspec
 from codeloop.agent.calls.call_rules import CEILINGS_KEY, Ceiling, collect_ceilings, set_ceilings
 from codeloop.extend.host.hosts import RunOperation
 from codeloop.kit.guarded_paths import is_secret
-from codeloop.schema import operation
+from codeloop.schema.api.agents import COMMAND_LIST
+from codeloop.schema.api.config import CONFIG_GET
 from codeloop.schema.api.files import FileQuery
 from codeloop.schema.api.session_inputs import FilePartInput, InvokeCommand, Prompt, RunLimits
-from codeloop.schema.api.session_requests import CreateSession, SessionId, UpdateSession
+from codeloop.schema.api.session_requests import SESSION_GET, SESSION_STATUS, CreateSession, SessionId, UpdateSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import GOAL_KEY, MOVED_KEY, Session
 from codeloop.schema.operation import NoArguments, Operation
@@ -59,7 +60,7 @@ async def confine_arguments(row: Operation[Any, Any], arguments: Any, run: RunOp
 async def _confine_new_session(args: CreateSession, run: RunOperation) -> CreateSession:
     metadata = _drop_reserved(args.metadata, None)
     _check_rules(args.permission, "allow")
-    config: JSON = await run(operation.CONFIG_GET, NoArguments())
+    config: JSON = await run(CONFIG_GET, NoArguments())
     ceilings = [Ceiling(agent=config.get("default_agent") or "build")]
     if args.permission:
         # As rules of the session they would come after the user's, and a question would lift a denial.
@@ -79,10 +80,10 @@ async def _list_ceilings_at_work(config: JSON, run: RunOperation) -> AsyncIterat
         chosen = (name for name in (*names, config.get(PROFILE_KEY)) if name in PROFILES)
         return PROFILES[PROFILES.index(next(chosen, "auto"))]
 
-    for session_id in await run(operation.SESSION_STATUS, NoArguments()):
-        lineage: list[Session] = [await run(operation.SESSION_GET, SessionId(session_id=session_id))]
+    for session_id in await run(SESSION_STATUS, NoArguments()):
+        lineage: list[Session] = [await run(SESSION_GET, SessionId(session_id=session_id))]
         while (parent := lineage[-1].parent_id) is not None and parent not in {each.id for each in lineage}:
-            lineage.append(await run(operation.SESSION_GET, SessionId(session_id=parent)))
+            lineage.append(await run(SESSION_GET, SessionId(session_id=parent)))
         for each in collect_ceilings((replace(lineage[0], metadata=None), *lineage), find_profile):
             yield each
 
@@ -117,7 +118,7 @@ async def _confine_command(args: InvokeCommand, run: RunOperation, root: Path) -
     _check_attachments(args.parts, root)
     session = await _read_session(args.session_id, run)
     _check_agent(args.agent, session)
-    for command in await run(operation.COMMAND_LIST, NoArguments()):
+    for command in await run(COMMAND_LIST, NoArguments()):
         if command.name == args.command and not command.subtask:
             _check_agent(command.agent, session)
     return args
@@ -159,7 +160,7 @@ def _drop_reserved(metadata: JSON | None, session: Session | None) -> JSON | Non
 
 
 async def _read_session(session_id: str, run: RunOperation) -> Session:
-    return msgspec.convert(await run(operation.SESSION_GET, SessionId(session_id=session_id)), Session)
+    return msgspec.convert(await run(SESSION_GET, SessionId(session_id=session_id)), Session)
 
 
 def _may_read(part: FilePartInput, root: Path) -> bool:

@@ -13,21 +13,25 @@ from codeloop.extend.hooks.answer_filter import Reach
 from codeloop.extend.host.hosts import RunOperation
 from codeloop.extend.host.protocol import OperationCall
 from codeloop.kit.guarded_paths import is_secret
-from codeloop.schema import operation
-from codeloop.schema.api.files import FoundLine, VcsFileDiff
+from codeloop.schema.api.files import FIND_TEXT, VCS_DIFF, FoundLine, VcsFileDiff
+from codeloop.schema.api.project import LOG
+from codeloop.schema.api.session_inputs import ABORT, PROMPT, PROMPT_ASYNC
+from codeloop.schema.api.session_requests import SESSION_CREATE, SESSION_UPDATE
+from codeloop.schema.api.tui import TUI_APPEND_PROMPT, TUI_TOAST
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import Operation
+from codeloop.schema.operation_table import OPERATIONS
 
 _ALLOWED_FOR_PROJECT_EXTENSIONS = frozenset(
     (
-        operation.SESSION_CREATE.id,
-        operation.PROMPT.id,
-        operation.PROMPT_ASYNC.id,
-        operation.SESSION_UPDATE.id,
-        operation.ABORT.id,
-        operation.TUI_TOAST.id,
-        operation.TUI_APPEND_PROMPT.id,
-        operation.LOG.id,
+        SESSION_CREATE.id,
+        PROMPT.id,
+        PROMPT_ASYNC.id,
+        SESSION_UPDATE.id,
+        ABORT.id,
+        TUI_TOAST.id,
+        TUI_APPEND_PROMPT.id,
+        LOG.id,
     )
 )
 """The operations that an extension of a project may request, in addition to those that only read."""
@@ -48,7 +52,7 @@ _SANDBOXED_MESSAGE = (
 
 async def serve_operation(carry_out: RunOperation, call: OperationCall, reach: Reach, root: Path) -> Any:
     """Carry out an operation for an extension. Raises CodeloopError if there is no such operation, or it is refused."""
-    row = next((row for row in operation.OPERATIONS if row.id == call.operation), None)
+    row = next((row for row in OPERATIONS if row.id == call.operation), None)
     if row is None or row.scope == "process":
         raise OperationError("NotFoundError", f"There is no operation {call.operation} for extensions.")
     if reach == "project" and row.method != "GET" and row.id not in _ALLOWED_FOR_PROJECT_EXTENSIONS:
@@ -64,8 +68,8 @@ async def serve_operation(carry_out: RunOperation, call: OperationCall, reach: R
 
 def _drop_secrets(row: Operation[Any, Any], answer: Any) -> Any:
     """Return an answer without its lines and diffs of files that may hold keys."""
-    if row is operation.FIND_TEXT:
+    if row is FIND_TEXT:
         return [line for line in cast("Sequence[FoundLine]", answer) if not is_secret(line.path.text)]
-    if row is operation.VCS_DIFF:
+    if row is VCS_DIFF:
         return [each for each in cast("Sequence[VcsFileDiff]", answer) if not is_secret(each.file)]
     return answer

@@ -31,7 +31,7 @@ from codeloop.extend.host.offers import list_tool_names
 from codeloop.extend.host.protocol import VERSION, HostHello, OperationCall
 from codeloop.kit.program import Program
 from codeloop.schema.errors import HookRefused
-from codeloop.schema.operation import OPERATIONS
+from codeloop.schema.operation_table import OPERATIONS
 from codeloop.tool.tool import Tool
 from codeloop.workspace.process.program_environment import make_program_environment
 from codeloop.workspace.process.program_log import ProgramLog

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from codeloop import __version__
 from codeloop.app.app import App
-from codeloop.schema.api.project import Health
+from codeloop.schema.api.process import Health
 from codeloop.schema.operation import NoArguments
 
 

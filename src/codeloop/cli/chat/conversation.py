@@ -18,11 +18,11 @@ from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.target.selection import check_agent, check_model, choose_session, prepare_session
 from codeloop.client.client import ServerLost
 from codeloop.client.target import Target
-from codeloop.schema.api.session_requests import ListMessages, SessionId
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import ATTACH_SHOWN
 from codeloop.schema.message import Session
-from codeloop.schema.operation import SESSION_GET, SESSION_MESSAGES
 
 
 class LineConversation:

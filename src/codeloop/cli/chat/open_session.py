@@ -14,13 +14,12 @@ from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.run.turn import read_ending
 from codeloop.client.client import Client
 from codeloop.kit.asyncio_tasks import cancel_all, report_failure
-from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.api.session_inputs import ABORT, MessageWithParts
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import get_error_message
 from codeloop.schema.event import Event, MessageUpdated, PartUpdated, SessionDeleted, SessionUpdated
 from codeloop.schema.live_events import SessionErrored
 from codeloop.schema.message import AssistantMessage, Session, UserMessage
-from codeloop.schema.operation import ABORT
 from codeloop.schema.part import FilePart, TextPart
 
 SendCall = Callable[[Client, str], Coroutine[Any, Any, object]]

@@ -11,17 +11,13 @@ from codeloop.client.slash.reports import (
     format_memory_report,
 )
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.session_requests import FindInSession, ListSessions, SessionId
+from codeloop.schema.api.project import MEMORY_LIST
+from codeloop.schema.api.session_reports import SESSION_CONTEXT, SESSION_COST
+from codeloop.schema.api.session_requests import SESSION_LIST, ListSessions, SessionId
+from codeloop.schema.api.session_search import SESSION_FIND, FindInSession
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import ATTACH_LISTED
-from codeloop.schema.operation import (
-    MEMORY_LIST,
-    SESSION_CONTEXT,
-    SESSION_COST,
-    SESSION_FIND,
-    SESSION_LIST,
-    NoArguments,
-)
+from codeloop.schema.operation import NoArguments
 
 # Characters of a title or a prompt on a line.
 TITLE_CHARS = 70

@@ -33,25 +33,23 @@ from codeloop.client.worktrees import (
 )
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.mcp import McpAuthCode, McpName, MCPStatus
-from codeloop.schema.api.session_inputs import Goal, MessageWithParts, RunShell, Summarize, TextPartInput
-from codeloop.schema.api.session_requests import MessageId, SessionId, UpdatePart
-from codeloop.schema.errors import UsageProblem
-from codeloop.schema.ids import new_id
-from codeloop.schema.operation import (
-    COMMAND_LIST,
-    MCP_AUTH_CALLBACK,
-    MCP_AUTH_START,
-    MCP_STATUS,
-    MESSAGE_DELETE,
-    PART_UPDATE,
-    PERMISSION_REVOKE,
-    PERMISSION_RULES,
-    SESSION_QUEUED,
+from codeloop.schema.api.agents import COMMAND_LIST
+from codeloop.schema.api.answers import PERMISSION_REVOKE, PERMISSION_RULES
+from codeloop.schema.api.mcp import MCP_AUTH_CALLBACK, MCP_AUTH_START, MCP_STATUS, McpAuthCode, McpName, MCPStatus
+from codeloop.schema.api.session_inputs import (
     SESSION_SHELL,
     SUMMARIZE,
-    NoArguments,
+    Goal,
+    MessageWithParts,
+    RunShell,
+    Summarize,
+    TextPartInput,
 )
+from codeloop.schema.api.session_messages import MESSAGE_DELETE, PART_UPDATE, SESSION_QUEUED, MessageId, UpdatePart
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.ids import new_id
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import TextPart
 from codeloop.schema.permission import PROFILE_KEY, PROFILES, PermissionQuery, Profile, RevokeGrant
 from codeloop.schema.wire import replace

@@ -15,13 +15,14 @@ from codeloop.cli.output.view import View
 from codeloop.cli.questions.answerer import Answerer, OpenRequests
 from codeloop.client.client import Client, ServerLost
 from codeloop.kit.asyncio_tasks import cancel_all, report_failure
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.answers import PERMISSION_LIST, QUESTION_LIST
+from codeloop.schema.api.session_requests import SESSION_CHILDREN, SESSION_STATUS, SessionId
 from codeloop.schema.errors import CodeloopError, GapError
 from codeloop.schema.event import Event, get_session_id
 from codeloop.schema.limits import REDRAW_INTERVAL, TURN_EVENTS_TIME
 from codeloop.schema.live_events import Idle, ServerConnected, SessionIdle, StatusChanged
 from codeloop.schema.message import Session
-from codeloop.schema.operation import PERMISSION_LIST, QUESTION_LIST, SESSION_CHILDREN, SESSION_STATUS, NoArguments
+from codeloop.schema.operation import NoArguments
 
 
 def _ignore(*_: object) -> None:

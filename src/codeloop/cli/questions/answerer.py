@@ -9,7 +9,14 @@ from codeloop.cli.questions.prompter import Prompter
 from codeloop.client.client import Client, belongs_to
 from codeloop.kit.asyncio_tasks import cancel_all, report_failure
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
+from codeloop.schema.api.answers import (
+    PERMISSION_REPLY,
+    QUESTION_REJECT,
+    QUESTION_REPLY,
+    AnswerPermission,
+    AnswerQuestion,
+    RejectQuestion,
+)
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import (
     Event,
@@ -19,7 +26,6 @@ from codeloop.schema.event import (
     QuestionRejected,
     QuestionReplied,
 )
-from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, QUESTION_REPLY
 from codeloop.schema.permission import AUTO_MESSAGE, NOBODY_MESSAGE, PermissionRequest, Reply
 from codeloop.schema.question import QuestionRequest
 

@@ -12,9 +12,8 @@ from codeloop.cli.output.view import View
 from codeloop.cli.questions.answerer import DENIED_MESSAGE, Answerer
 from codeloop.client.client import Client
 from codeloop.kit.jsonc import is_object
-from codeloop.schema.api.session_inputs import AnswerPermission
+from codeloop.schema.api.answers import PERMISSION_REPLY, AnswerPermission
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import PERMISSION_REPLY
 from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRequest, Reply
 from codeloop.schema.wire import JSON
 

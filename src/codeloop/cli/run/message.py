@@ -17,9 +17,10 @@ from codeloop.cli.run.send import OutgoingMessage, make_goal
 from codeloop.client.client import Client
 from codeloop.extend.commands import COMPACT_COMMAND
 from codeloop.kit.text.suggest import find_similar, format_suggestion
+from codeloop.schema.api.agents import COMMAND_LIST
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.operation import COMMAND_LIST, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import JSON
 
 EXAMPLE_COMMAND = 'codeloop run "fix the failing test"'

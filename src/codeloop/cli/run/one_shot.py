@@ -23,10 +23,10 @@ from codeloop.cli.target.selection import check_agent, choose_session, parse_mod
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.extend.commands import COMPACT_COMMAND
-from codeloop.schema.api.session_requests import ListMessages, SessionId
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
+from codeloop.schema.api.session_requests import SESSION_DELETE, SessionId
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import new_id
-from codeloop.schema.operation import SESSION_DELETE, SESSION_MESSAGES
 from codeloop.schema.wire import JSON, replace
 
 NO_OUTPUT_MESSAGE = "The turn ended without the output that --schema asks for."

@@ -8,8 +8,16 @@ from msgspec import Struct
 from codeloop.cli.options import Options
 from codeloop.cli.target.selection import parse_model
 from codeloop.client.client import Client
-from codeloop.schema.api.session_inputs import Goal, InvokeCommand, MessageWithParts, PartInput, Prompt, RunLimits
-from codeloop.schema.operation import COMMAND, PROMPT
+from codeloop.schema.api.session_inputs import (
+    COMMAND,
+    PROMPT,
+    Goal,
+    InvokeCommand,
+    MessageWithParts,
+    PartInput,
+    Prompt,
+    RunLimits,
+)
 from codeloop.schema.wire import JSON
 
 

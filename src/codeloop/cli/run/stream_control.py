@@ -13,9 +13,10 @@ from codeloop.cli.run.turn import RunTurn
 from codeloop.cli.target.selection import parse_model, set_profile
 from codeloop.client.client import Client
 from codeloop.kit.jsonc import is_object
+from codeloop.schema.api.agents import COMMAND_LIST
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.message import Session
-from codeloop.schema.operation import COMMAND_LIST, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import Profile
 from codeloop.schema.wire import JSON, replace
 

@@ -24,22 +24,17 @@ from codeloop.cli.target.open_target import OpenTarget
 from codeloop.cli.target.selection import check_agent, choose_session, parse_model, prepare_session
 from codeloop.client.client import Client
 from codeloop.client.target import Target
-from codeloop.schema.api.providers import UsableProviders
+from codeloop.schema.api.agents import AGENT_LIST, COMMAND_LIST
+from codeloop.schema.api.config import CONFIG_GET
+from codeloop.schema.api.mcp import MCP_STATUS
+from codeloop.schema.api.project import TOOL_IDS
+from codeloop.schema.api.providers import CONFIG_PROVIDERS, UsableProviders
 from codeloop.schema.api.session_inputs import MessageWithParts, TextPartInput
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session
-from codeloop.schema.operation import (
-    AGENT_LIST,
-    COMMAND_LIST,
-    CONFIG_GET,
-    CONFIG_PROVIDERS,
-    MCP_STATUS,
-    SESSION_GET,
-    TOOL_IDS,
-    NoArguments,
-)
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import replace
 

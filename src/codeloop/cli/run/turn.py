@@ -15,12 +15,11 @@ from codeloop.cli.output.view import View
 from codeloop.cli.questions.answerer import Answerer
 from codeloop.cli.run.signals import SignalHandlers
 from codeloop.client.client import Client, ServerLost
-from codeloop.schema.api.session_inputs import MessageWithParts, TurnEnd
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.session_inputs import ABORT, MessageWithParts, TurnEnd
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import BACKGROUND_WAIT, TURN_STOPPING
 from codeloop.schema.message import Session
-from codeloop.schema.operation import ABORT, SESSION_GET
 
 # Seconds between two requests to abort a turn.
 ABORT_INTERVAL = 0.01

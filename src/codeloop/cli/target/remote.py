@@ -9,9 +9,11 @@ from codeloop.client.connect import connect_to_server
 from codeloop.client.http import HttpClient
 from codeloop.client.packed_file import pack_file
 from codeloop.client.target import Target
+from codeloop.schema.api.config import CONFIG_WARNINGS
+from codeloop.schema.api.project import PATH_GET
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import Session
-from codeloop.schema.operation import CONFIG_WARNINGS, PATH_GET, NoArguments
+from codeloop.schema.operation import NoArguments
 
 UNENCRYPTED_WARNING = "codeloop: The password is sent unencrypted, because the address is http. Use https."
 

@@ -7,13 +7,20 @@ from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.kit.text.suggest import MAX_SUGGESTIONS, find_similar, format_suggestion
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.project import ToolListQuery
+from codeloop.schema.api.agents import AGENT_LIST
+from codeloop.schema.api.project import PATH_GET, TOOL_LIST, ToolListQuery
 from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.schema.api.session_requests import (
+    SESSION_CREATE,
+    SESSION_EVERYTHING,
+    SESSION_FORK,
+    SESSION_GET,
+    SESSION_LIST,
+    SESSION_UPDATE,
     CreateSession,
     ForkSession,
     ListAllSessions,
-    ListMessages,
     ListSessions,
     SessionId,
     UpdateSession,
@@ -21,19 +28,7 @@ from codeloop.schema.api.session_requests import (
 from codeloop.schema.errors import OperationError, UsageProblem
 from codeloop.schema.ids import is_id
 from codeloop.schema.message import ModelRef, Session, UserMessage, parse_model_name
-from codeloop.schema.operation import (
-    AGENT_LIST,
-    PATH_GET,
-    SESSION_CREATE,
-    SESSION_EVERYTHING,
-    SESSION_FORK,
-    SESSION_GET,
-    SESSION_LIST,
-    SESSION_MESSAGES,
-    SESSION_UPDATE,
-    TOOL_LIST,
-    NoArguments,
-)
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import CompactionPart, TextPart
 from codeloop.schema.permission import PROFILE_KEY, Profile
 

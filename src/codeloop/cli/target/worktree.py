@@ -16,11 +16,11 @@ from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.client.worktrees import describe_opened_worktree, find_or_create_worktree
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.schema.api.project import PathInfo, Worktree
-from codeloop.schema.api.worktrees import CopyToWorktree, GenerateCopyName
+from codeloop.schema.api.project import PATH_GET, PROJECT_CURRENT, PathInfo
+from codeloop.schema.api.worktrees import COPY_NAME, WORKTREE_COPY, CopyToWorktree, GenerateCopyName
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.operation import PATH_GET, PROJECT_CURRENT, NoArguments
-from codeloop.schema.server_operation import COPY_NAME, WORKTREE_COPY
+from codeloop.schema.operation import NoArguments
+from codeloop.schema.resources import Worktree
 from codeloop.schema.wire import replace
 
 

@@ -20,16 +20,17 @@ from codeloop.client.questions.forms import (
 )
 from codeloop.client.questions.requester import find_requester
 from codeloop.kit.text.terminal_text import escape_controls, one_line
-from codeloop.schema.api.session_inputs import (
+from codeloop.schema.api.answers import (
+    PERMISSION_REPLY,
+    QUESTION_REJECT,
+    QUESTION_REPLY,
     AnswerPermission,
     AnswerQuestion,
-    MessageWithParts,
-    Prompt,
     RejectQuestion,
-    RunLimits,
-    TextPartInput,
 )
-from codeloop.schema.api.session_requests import ListMessages, SessionId
+from codeloop.schema.api.session_inputs import ABORT, PROMPT, MessageWithParts, Prompt, RunLimits, TextPartInput
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
+from codeloop.schema.api.session_requests import SESSION_DELETE, SESSION_GET, SessionId
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
 from codeloop.schema.event import (
     Event,
@@ -43,16 +44,6 @@ from codeloop.schema.event import (
 )
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, ModelRef, Session
-from codeloop.schema.operation import (
-    ABORT,
-    PERMISSION_REPLY,
-    PROMPT,
-    QUESTION_REJECT,
-    QUESTION_REPLY,
-    SESSION_DELETE,
-    SESSION_GET,
-    SESSION_MESSAGES,
-)
 from codeloop.schema.part import PatchPart, StepStartPart, TextPart, ToolPart, ToolStateRunning
 from codeloop.schema.permission import AUTO_MESSAGE, NOBODY_MESSAGE, PermissionRequest
 from codeloop.schema.wire import JSON, replace

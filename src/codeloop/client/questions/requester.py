@@ -6,9 +6,9 @@ from msgspec import Struct
 
 from codeloop.client.client import Client
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.session_requests import MessageId, SessionId
+from codeloop.schema.api.session_messages import MESSAGE_GET, MessageId
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import MESSAGE_GET, SESSION_GET
 from codeloop.schema.part import ToolPart
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest

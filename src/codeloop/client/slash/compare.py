@@ -11,15 +11,21 @@ from codeloop.client.formatting import align_table, format_cost
 from codeloop.client.target import Target
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.files import VcsFileDiff
-from codeloop.schema.api.project import Worktree
-from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, RunLimits, RunShell, TextPartInput
-from codeloop.schema.api.session_requests import SessionId
-from codeloop.schema.api.worktrees import CreateWorktree, WorktreeName
+from codeloop.schema.api.session_inputs import (
+    PROMPT,
+    SESSION_SHELL,
+    MessageWithParts,
+    Prompt,
+    RunLimits,
+    RunShell,
+    TextPartInput,
+)
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
+from codeloop.schema.api.worktrees import WORKTREE_CREATE, WORKTREE_DIFF, CreateWorktree, WorktreeName
 from codeloop.schema.errors import CodeloopError, UsageProblem, get_error_message
 from codeloop.schema.message import AssistantMessage, ModelRef, Session, parse_model_name
-from codeloop.schema.operation import PROMPT, SESSION_GET, SESSION_SHELL
 from codeloop.schema.part import ToolPart, ToolStateCompleted
-from codeloop.schema.server_operation import WORKTREE_CREATE, WORKTREE_DIFF
+from codeloop.schema.resources import Worktree
 from codeloop.schema.wire import Wire, replace
 
 _MAX_PROMPT_PREFIX = 24

@@ -5,11 +5,10 @@ from contextlib import suppress
 
 from codeloop.client.client import Client
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.session_reports import SessionOverviewQuery
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.session_reports import SESSION_OVERVIEW, SessionOverviewQuery
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.errors import OperationError, UsageProblem
 from codeloop.schema.message import Session
-from codeloop.schema.operation import SESSION_GET, SESSION_OVERVIEW
 
 _MAX_TITLE = 60
 

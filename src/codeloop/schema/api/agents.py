@@ -3,6 +3,7 @@
 from typing import Literal
 
 from codeloop.schema.message import ModelRef
+from codeloop.schema.operation import NoArguments, Operation
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, Wire
 
@@ -57,3 +58,8 @@ class Skill(Wire):
     location: str
     content: str
     description: str | None = None
+
+
+AGENT_LIST = Operation("app.agents", "GET", "/agent", NoArguments, list[Agent], "project.agents:list_agents")
+COMMAND_LIST = Operation("command.list", "GET", "/command", NoArguments, list[Command], "project.agents:list_commands")
+SKILL_LIST = Operation("app.skills", "GET", "/skill", NoArguments, list[Skill], "project.agents:list_skills")

@@ -1,10 +1,12 @@
 """Tools that a client offers to a session and carries out itself; OpenCode's API has none."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 import msgspec
 
 from codeloop.schema.api.session_inputs import FilePartInput
+from codeloop.schema.operation import Operation
+from codeloop.schema.resources import ClientToolCall
 from codeloop.schema.wire import JSON, Wire
 
 
@@ -30,22 +32,6 @@ class OfferTools(Wire):
     session_id: str
     lease_id: Annotated[str, msgspec.Meta(pattern="^[A-Za-z0-9_-]{8,64}$")]
     tools: Annotated[list[ClientTool], msgspec.Meta(max_length=128)]
-
-
-class ClientToolCall(Wire):
-    """A call that a client must carry out (`called`), or no longer has to (`ended`). Paths are absolute."""
-
-    request_id: str
-    lease_id: str
-    state: Literal["called", "ended"]
-    session_id: str
-    message_id: str
-    call_id: str
-    agent: str
-    tool: str
-    arguments: JSON
-    directory: str
-    worktree: str
 
 
 class ToolsOffered(Wire):
@@ -102,3 +88,45 @@ class ReportToolCall(Wire):
     request_id: str
     title: str | None = None
     metadata: JSON = {}
+
+
+TOOLS_OFFER = Operation(
+    "session.tools.offer",
+    "PUT",
+    "/session/{sessionID}/tools/{leaseID}",
+    OfferTools,
+    ToolsOffered,
+    "session.client_tools:offer_tools",
+)
+TOOLS_WITHDRAW = Operation(
+    "session.tools.withdraw",
+    "DELETE",
+    "/session/{sessionID}/tools/{leaseID}",
+    WithdrawTools,
+    bool,
+    "session.client_tools:withdraw_tools",
+)
+TOOL_ANSWER = Operation(
+    "session.tools.answer",
+    "POST",
+    "/session/{sessionID}/tools/{leaseID}/{requestID}/answer",
+    AnswerToolCall,
+    bool,
+    "session.client_tools:answer_call",
+)
+TOOL_ASK = Operation(
+    "session.tools.ask",
+    "POST",
+    "/session/{sessionID}/tools/{leaseID}/{requestID}/ask",
+    AskForToolCall,
+    ToolPermission,
+    "session.client_tools:ask_permission",
+)
+TOOL_REPORT = Operation(
+    "session.tools.report",
+    "POST",
+    "/session/{sessionID}/tools/{leaseID}/{requestID}/report",
+    ReportToolCall,
+    bool,
+    "session.client_tools:report_progress",
+)

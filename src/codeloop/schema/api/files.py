@@ -10,6 +10,7 @@ import msgspec
 
 from codeloop.schema.api.project import LocationInfo
 from codeloop.schema.limits import FILES_NAMES, VCS_CONTEXT
+from codeloop.schema.operation import NoArguments, Operation
 from codeloop.schema.wire import Wire
 
 FileChange = Literal["added", "deleted", "modified"]
@@ -172,3 +173,19 @@ class VcsFileDiff(Wire):
     deletions: int
     patch: str | None = None
     status: FileChange | None = None
+
+
+VCS_GET = Operation("vcs.get", "GET", "/vcs", NoArguments, VcsInfo, "workspace.vcs:get_branches")
+VCS_STATUS = Operation(
+    "vcs.status", "GET", "/vcs/status", NoArguments, list[VcsFileStatus], "workspace.vcs:list_changed_files"
+)
+VCS_DIFF = Operation("vcs.diff", "GET", "/vcs/diff", VcsDiffQuery, list[VcsFileDiff], "workspace.vcs:diff_work_tree")
+FILE_LIST = Operation("file.list", "GET", "/file", FileQuery, list[FileNode], "workspace.files:list_folder")
+FILE_READ = Operation("file.read", "GET", "/file/content", FileQuery, FileContent, "workspace.files:read_file_content")
+FILE_STATUS = Operation(
+    "file.status", "GET", "/file/status", NoArguments, list[File], "workspace.files:list_changed_files"
+)
+FIND_TEXT = Operation("find.text", "GET", "/find", FindText, list[FoundLine], "workspace.find:find_text")
+FIND_FILES = Operation("find.files", "GET", "/find/file", FindFiles, list[str], "workspace.find:find_files")
+FIND_SYMBOLS = Operation("find.symbols", "GET", "/find/symbol", FindSymbols, list[Symbol], "project.lsp:find_symbols")
+FS_FIND = Operation("v2.fs.find", "GET", "/api/fs/find", FindFiles, FoundFiles, "workspace.find:complete_path")

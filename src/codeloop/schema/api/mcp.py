@@ -2,6 +2,7 @@
 
 from typing import Literal
 
+from codeloop.schema.operation import NoArguments, Operation
 from codeloop.schema.wire import JSON, Wire
 
 
@@ -78,3 +79,49 @@ class McpPromptCompletion(Wire):
     argument: str = ""
     replaces: str = ""
     values: list[str] = []
+
+
+MCP_STATUS = Operation("mcp.status", "GET", "/mcp", NoArguments, dict[str, MCPStatus], "project.mcp:get_statuses")
+MCP_ADD = Operation("mcp.add", "POST", "/mcp", AddMcp, dict[str, MCPStatus], "project.mcp:add_server")
+MCP_CONNECT = Operation("mcp.connect", "POST", "/mcp/{name}/connect", McpName, bool, "project.mcp:connect_server")
+MCP_DISCONNECT = Operation(
+    "mcp.disconnect", "POST", "/mcp/{name}/disconnect", McpName, bool, "project.mcp:disconnect_server"
+)
+MCP_AUTH_START = Operation(
+    "mcp.auth.start", "POST", "/mcp/{name}/auth", McpName, McpAuthStart, "project.mcp_sign_in:start_sign_in"
+)
+MCP_AUTH_REMOVE = Operation(
+    "mcp.auth.remove", "DELETE", "/mcp/{name}/auth", McpName, McpAuthRemoved, "project.mcp_sign_in:remove_sign_in"
+)
+MCP_AUTH_CALLBACK = Operation(
+    "mcp.auth.callback",
+    "POST",
+    "/mcp/{name}/auth/callback",
+    McpAuthCode,
+    MCPStatus,
+    "project.mcp_sign_in:finish_sign_in",
+)
+MCP_AUTH_AUTHENTICATE = Operation(
+    "mcp.auth.authenticate",
+    "POST",
+    "/mcp/{name}/auth/authenticate",
+    McpName,
+    MCPStatus,
+    "project.mcp_sign_in:sign_in_with_browser",
+)
+MCP_COMPLETE = Operation(
+    "mcp.complete",
+    "POST",
+    "/mcp/complete",
+    CompleteMcpPrompt,
+    McpPromptCompletion,
+    "project.mcp:complete_prompt_argument",
+)
+RESOURCE_LIST = Operation(
+    "experimental.resource.list",
+    "GET",
+    "/experimental/resource",
+    NoArguments,
+    dict[str, McpResource],
+    "project.mcp:list_resources",
+)

@@ -2,57 +2,9 @@
 
 from typing import Any, Literal
 
+from codeloop.schema.operation import Constant, NoArguments, Operation
+from codeloop.schema.resources import ProjectInfo
 from codeloop.schema.wire import JSON, Wire
-
-
-class ProjectTime(Wire):
-    """Milliseconds since the epoch."""
-
-    created: int
-    updated: int
-    initialized: int | None = None
-
-
-class ProjectIcon(Wire):
-    """How a project is shown: the URL of a picture, one that overrides it, a colour."""
-
-    url: str | None = None
-    override: str | None = None
-    color: str | None = None
-
-
-class ProjectCommands(Wire):
-    """Shell lines of a project; `start` prepares a new work tree."""
-
-    start: str | None = None
-
-
-class ProjectInfo(Wire):
-    """A project. Outside a repository: id "global", worktree "/". `sandboxes`: work trees that were made for it."""
-
-    id: str
-    worktree: str
-    time: ProjectTime
-    sandboxes: list[str]
-    vcs: Literal["git"] | None = None
-    name: str | None = None
-    icon: ProjectIcon | None = None
-    commands: ProjectCommands | None = None
-
-
-class Worktree(Wire):
-    """A work tree that was made for a project; `directory` is absolute.
-
-    Beyond OpenCode's API: `base`, the branch or commit that it began from; `asks`, ignored files that are copied only
-    when a user says so; `notes`, for the user.
-    """
-
-    name: str
-    directory: str
-    branch: str | None = None
-    base: str | None = None
-    asks: list[str] = []
-    notes: list[str] = []
 
 
 class ProjectDirectory(Wire):
@@ -90,19 +42,6 @@ class LocationInfo(Wire):
 
     directory: str
     project: LocatedProject
-
-
-class Health(Wire):
-    """The server answers."""
-
-    healthy: bool
-    version: str
-
-
-class UpdateConfig(Wire):
-    """Writes settings into the project's configuration file."""
-
-    config: JSON
 
 
 class WriteLog(Wire):
@@ -173,3 +112,55 @@ class MemoryNote(Wire):
     stale: str
     problem: str
     text: str
+
+
+MEMORY_LIST = Operation("memory.list", "GET", "/memory", NoArguments, list[MemoryNote], "project.memory:list_notes")
+PATH_GET = Operation("path.get", "GET", "/path", NoArguments, PathInfo, "project.project:get_paths")
+PROJECT_LIST = Operation(
+    "project.list", "GET", "/project", NoArguments, list[ProjectInfo], "project.project:list_projects"
+)
+PROJECT_CURRENT = Operation(
+    "project.current", "GET", "/project/current", NoArguments, ProjectInfo, "project.project:get_current_project"
+)
+PROJECT_DIRECTORIES = Operation(
+    "project.directories",
+    "GET",
+    "/project/{projectID}/directories",
+    ProjectId,
+    list[ProjectDirectory],
+    "project.project:list_directories",
+)
+LOG = Operation("app.log", "POST", "/log", WriteLog, bool, "project.log:write_log")
+LSP_STATUS = Operation("lsp.status", "GET", "/lsp", NoArguments, list[LSPStatus], "project.lsp:list_servers")
+FORMATTER_STATUS = Operation(
+    "formatter.status", "GET", "/formatter", NoArguments, list[FormatterStatus], "project.formatters:list_formatters"
+)
+LOCATION_GET = Operation(
+    "v2.location.get", "GET", "/api/location", NoArguments, LocationInfo, "project.project:get_location"
+)
+TOOL_IDS = Operation("tool.ids", "GET", "/experimental/tool/ids", NoArguments, list[str], "project.tools:list_tool_ids")
+TOOL_LIST = Operation(
+    "tool.list", "GET", "/experimental/tool", ToolListQuery, list[ToolListItem], "project.tools:list_tools"
+)
+CAPABILITIES = Operation(
+    "experimental.capabilities.get",
+    "GET",
+    "/experimental/capabilities",
+    NoArguments,
+    ExperimentalCapabilities,
+    Constant(ExperimentalCapabilities(background_subagents=False)),
+)
+CONSOLE = Operation(
+    "experimental.console.get",
+    "GET",
+    "/experimental/console",
+    NoArguments,
+    ConsoleState,
+    Constant(ConsoleState(console_managed_providers=[], switchable_org_count=0)),
+)
+WORKSPACE_LIST = Operation(
+    "experimental.workspace.list", "GET", "/experimental/workspace", NoArguments, list[JSON], Constant([])
+)
+WORKSPACE_STATUS = Operation(
+    "experimental.workspace.status", "GET", "/experimental/workspace/status", NoArguments, list[JSON], Constant([])
+)

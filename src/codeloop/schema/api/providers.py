@@ -5,10 +5,13 @@ from typing import Any, Literal
 
 import msgspec
 
+from codeloop.schema.operation import NoArguments, Operation
 from codeloop.schema.wire import JSON, Wire
 
 ProviderSource = Literal["env", "config", "custom", "api"]
 """Where a provider's key is from: a variable, the configuration, nowhere (or it needs none), a stored one."""
+
+
 ModelStatus = Literal["alpha", "beta", "deprecated", "active"]
 
 
@@ -223,3 +226,48 @@ class AddProvider(Wire):
     base_url: str = msgspec.field(name="baseURL")
     models: list[str]
     key: str = ""
+
+
+CONFIG_PROVIDERS = Operation(
+    "config.providers",
+    "GET",
+    "/config/providers",
+    NoArguments,
+    UsableProviders,
+    "project.providers:list_usable_providers",
+)
+PROVIDER_LIST = Operation(
+    "provider.list", "GET", "/provider", NoArguments, KnownProviders, "project.providers:list_providers"
+)
+PROVIDER_MODELS = Operation(
+    "provider.models", "POST", "/provider/models", ServerAddress, ServerModels, "project.add_provider:list_models"
+)
+PROVIDER_ADD = Operation("provider.add", "POST", "/provider", AddProvider, bool, "project.add_provider:add_provider")
+PROVIDER_AUTH = Operation(
+    "provider.auth",
+    "GET",
+    "/provider/auth",
+    NoArguments,
+    dict[str, list[ProviderAuthMethod]],
+    "project.providers:list_methods_by_provider",
+)
+PROVIDER_AUTHORIZE = Operation(
+    "provider.oauth.authorize",
+    "POST",
+    "/provider/{providerID}/oauth/authorize",
+    StartSignIn,
+    StartedSignIn,
+    "project.providers:start_sign_in",
+)
+PROVIDER_CALLBACK = Operation(
+    "provider.oauth.callback",
+    "POST",
+    "/provider/{providerID}/oauth/callback",
+    FinishSignIn,
+    bool,
+    "project.providers:finish_sign_in",
+)
+AUTH_SET = Operation("auth.set", "PUT", "/auth/{providerID}", SetAuth, bool, "project.providers:set_auth", body="auth")
+AUTH_REMOVE = Operation(
+    "auth.remove", "DELETE", "/auth/{providerID}", ProviderId, bool, "project.providers:remove_auth"
+)

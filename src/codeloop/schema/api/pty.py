@@ -1,23 +1,12 @@
 """Terminals: a program on a pseudo-terminal that several clients can watch and type into."""
 
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import Meta
 
+from codeloop.schema.operation import NoArguments, Operation
+from codeloop.schema.resources import Pty
 from codeloop.schema.wire import Wire
-
-
-class Pty(Wire):
-    """A terminal. `cwd`: absolute; `exit_code` once the process has ended."""
-
-    id: str
-    title: str
-    command: str
-    args: list[str]
-    cwd: str
-    status: Literal["running", "exited"]
-    pid: int
-    exit_code: int | None = None
 
 
 class PtyShell(Wire):
@@ -67,20 +56,14 @@ class PtyTicketConnectToken(Wire, rename=None):
     expires_in: int
 
 
-class PtyInfo(Wire):
-    """Properties of the events that carry a whole terminal."""
-
-    info: Pty
-
-
-class PtyEnd(Wire):
-    """Properties of `pty.exited`."""
-
-    id: str
-    exit_code: int
-
-
-class PtyGone(Wire):
-    """Properties of `pty.deleted`."""
-
-    id: str
+PTY_SHELLS = Operation(
+    "pty.shells", "GET", "/pty/shells", NoArguments, list[PtyShell], "workspace.pty:list_installed_shells"
+)
+PTY_LIST = Operation("pty.list", "GET", "/pty", NoArguments, list[Pty], "workspace.pty:list_terminals")
+PTY_CREATE = Operation("pty.create", "POST", "/pty", CreatePty, Pty, "workspace.pty:create_terminal")
+PTY_GET = Operation("pty.get", "GET", "/pty/{ptyID}", PtyId, Pty, "workspace.pty:get_terminal")
+PTY_UPDATE = Operation("pty.update", "PUT", "/pty/{ptyID}", UpdatePty, Pty, "workspace.pty:update_terminal")
+PTY_REMOVE = Operation("pty.remove", "DELETE", "/pty/{ptyID}", PtyId, bool, "workspace.pty:remove_terminal")
+PTY_TICKET = Operation(
+    "pty.connectToken", "POST", "/pty/{ptyID}/connect-token", PtyId, PtyTicketConnectToken, "workspace.pty:make_ticket"
+)

@@ -1,9 +1,10 @@
-"""Arguments and results of the operations in `schema/server_operation.py`, which only a server's clients use."""
+"""Operations that only clients of a server use; extensions can't request them."""
 
-from typing import Any, Literal
+from typing import Literal
 
-from codeloop.schema.api.project import ProjectCommands, ProjectIcon
 from codeloop.schema.message import Session
+from codeloop.schema.operation import NoArguments, Operation
+from codeloop.schema.resources import ProjectCommands, ProjectIcon, ProjectInfo
 from codeloop.schema.wire import JSON, Count, Natural, Wire
 
 
@@ -62,97 +63,41 @@ class GlobalSession(Session):
     project: SessionProject | None = None
 
 
-class Upgrade(Wire):
-    """Asks for another version of the program."""
-
-    target: str
-
-
-class UpgradeRefused(Wire):
-    """The program stays as it is; `error` says how it is upgraded."""
-
-    success: Literal[False]
-    error: str
-
-
-class ConsoleOrgs(Wire):
-    """Accounts of OpenCode's own service; here always none."""
-
-    orgs: list[JSON]
-
-
-class SwitchOrg(Wire):
-    """Refused: there are no accounts of OpenCode's service here."""
-
-    account_id: str
-    org_id: str
-
-
-class MoveDestination(Wire):
-    """The directory that a session should move to."""
-
-    directory: str
-
-
-class MoveSession(Wire):
-    """Refused: a session stays in the directory that its rules and its undo history belong to."""
-
-    session_id: str
-    destination: MoveDestination
-    move_changes: bool = False
-
-
-class ReplayEvents(Wire):
-    """Refused: sessions can't be created from events of another server."""
-
-    directory: str
-    events: list[JSON]
-
-
-class StealSession(Wire):
-    """Refused: a session belongs to a directory, not to a workspace."""
-
-    session_id: str
-
-
-class ReadSyncHistory(Wire):
-    """Refused: stored events are followed at `/event`, with the header `Last-Event-ID`."""
-
-    known: dict[str, Natural]
-
-
-class TuiResponse(Wire):
-    """Refused: a terminal UI is not asked for answers."""
-
-    body: Any
-
-
-class WorkspaceAdapter(Wire):
-    """A way to create workspaces; there is none here."""
-
-    type: str
-    name: str
-    description: str
-
-
-class CreateWorkspace(Wire):
-    """Refused: a directory has one workspace; use a work tree instead."""
-
-    type: str
-    id: str | None = None
-    branch: str | None = None
-    extra: Any = None
-
-
-class RemoveWorkspace(Wire):
-    """Refused: there are no workspaces besides directories."""
-
-    id: str
-
-
-class WarpSession(Wire):
-    """Refused: there are no workspaces that a session could move to."""
-
-    session_id: str
-    id: str | None = None
-    copy_changes: bool = False
+GLOBAL_CONFIG_GET = Operation(
+    "global.config.get", "GET", "/global/config", NoArguments, JSON, "server_only.global_config:get_global_config"
+)
+GLOBAL_CONFIG_UPDATE = Operation(
+    "global.config.update",
+    "PATCH",
+    "/global/config",
+    UpdateGlobalConfig,
+    JSON,
+    "server_only.global_config:update_global_config",
+    body="config",
+)
+GIT_INIT = Operation(
+    "project.initGit",
+    "POST",
+    "/project/git/init",
+    NoArguments,
+    ProjectInfo,
+    "server_only.project_details:init_repository",
+)
+PROJECT_UPDATE = Operation(
+    "project.update",
+    "PATCH",
+    "/project/{projectID}",
+    UpdateProject,
+    ProjectInfo,
+    "server_only.project_details:update_project",
+)
+VCS_DIFF_RAW = Operation("vcs.diff.raw", "GET", "/vcs/diff/raw", NoArguments, str, "server_only.patch:make_patch")
+VCS_APPLY = Operation("vcs.apply", "POST", "/vcs/apply", ApplyPatch, AppliedPatch, "server_only.patch:apply_patch")
+GLOBAL_SESSIONS = Operation(
+    "experimental.session.list",
+    "GET",
+    "/experimental/session",
+    ListGlobalSessions,
+    list[GlobalSession],
+    "server_only.all_sessions:list_sessions_of_all_projects",
+)

@@ -3,9 +3,10 @@
 from collections.abc import Sequence
 from typing import Literal
 
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.message import Message, ModelRef
+from codeloop.schema.operation import Operation
 from codeloop.schema.part import FilePartSource, FilePartSourceText, Part
-from codeloop.schema.permission import Reply
 from codeloop.schema.wire import JSON, Count, Natural, Wire
 
 
@@ -150,42 +151,6 @@ class Summarize(Wire):
     auto: bool = False
 
 
-class AnswerPermission(Wire):
-    """Answers a question; `message` goes to the model with a rejection, and the turn then goes on.
-
-    Beyond OpenCode's API: `always` is remembered instead of the patterns that were offered. `wider`: the user has
-    seen that it allows more than those; without it, it must not.
-    """
-
-    request_id: str
-    reply: Reply
-    message: str | None = None
-    always: list[str] | None = None
-    wider: bool = False
-
-
-class RespondPermission(Wire):
-    """Answers a question; the older form."""
-
-    session_id: str
-    permission_id: str
-    response: Reply
-
-
-class AnswerQuestion(Wire):
-    """Answers a question: for each of its questions the labels or free texts that were chosen."""
-
-    request_id: str
-    answers: list[list[str]]
-
-
-class RejectQuestion(Wire):
-    """Refuses to answer; with `message` the turn goes on."""
-
-    request_id: str
-    message: str | None = None
-
-
 class GoalCheck(Wire):
     """A check as it was run last, after the last edit. `problem`: why it does not count as passed; empty: it did.
 
@@ -232,3 +197,34 @@ class MessageWithParts(Wire):
     info: Message
     parts: list[Part]
     stop: TurnEnd | None = None
+
+
+PROMPT = Operation(
+    "session.prompt", "POST", "/session/{sessionID}/message", Prompt, MessageWithParts, "session.prompt:run_prompt"
+)
+PROMPT_ASYNC = Operation(
+    "session.prompt_async",
+    "POST",
+    "/session/{sessionID}/prompt_async",
+    Prompt,
+    type(None),
+    "session.prompt:start_prompt",
+)
+COMMAND = Operation(
+    "session.command",
+    "POST",
+    "/session/{sessionID}/command",
+    InvokeCommand,
+    MessageWithParts,
+    "session.command:run_command",
+)
+SUMMARIZE = Operation(
+    "session.summarize", "POST", "/session/{sessionID}/summarize", Summarize, bool, "session.prompt:summarize_session"
+)
+ABORT = Operation("session.abort", "POST", "/session/{sessionID}/abort", SessionId, bool, "session.prompt:abort_turn")
+SESSION_SHELL = Operation(
+    "session.shell", "POST", "/session/{sessionID}/shell", RunShell, MessageWithParts, "session.shell:run_shell_command"
+)
+SESSION_INIT = Operation(
+    "session.init", "POST", "/session/{sessionID}/init", InitSession, bool, "session.command:init_project"
+)

@@ -5,7 +5,9 @@ from typing import Annotated, Literal
 import msgspec
 
 from codeloop.schema.api.session_inputs import MessageWithParts
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.message import NO_TOKENS, Session, Tokens
+from codeloop.schema.operation import Operation
 from codeloop.schema.wire import Count, Wire
 
 SessionStanding = Literal["waits", "running", "failed", "interrupted", "finished", "new"]
@@ -164,3 +166,33 @@ class ShareableSession(Wire):
 
     sessions: list[SharedSession]
     hidden: int
+
+
+SESSION_STATS = Operation("session.stats", "GET", "/session/stats", StatsQuery, Stats, "reports.stats:sum_stats")
+SESSION_OVERVIEW = Operation(
+    "session.overview",
+    "GET",
+    "/session/overview",
+    SessionOverviewQuery,
+    list[SessionOverview],
+    "reports.overview:list_session_states",
+)
+SESSION_COST = Operation(
+    "session.cost", "GET", "/session/{sessionID}/cost", SessionId, SessionCost, "reports.cost:sum_cost"
+)
+SESSION_CONTEXT = Operation(
+    "session.context",
+    "GET",
+    "/session/{sessionID}/context",
+    SessionId,
+    SessionContext,
+    "reports.context:measure_context",
+)
+SESSION_SHAREABLE = Operation(
+    "session.shareable",
+    "GET",
+    "/session/{sessionID}/shareable",
+    SessionId,
+    ShareableSession,
+    "reports.shareable:make_shareable",
+)

@@ -1,13 +1,10 @@
 """Requests for stored sessions and their results: lists, pages, forks, imports, searches, reverts."""
 
-from base64 import b64encode
-from typing import Annotated, Any, Literal
+from typing import Any, Literal
 
-import msgspec
-
-from codeloop.schema.limits import SESSION_SEARCH_TEXT
-from codeloop.schema.message import Message, Session, SessionModel
-from codeloop.schema.part import Part
+from codeloop.schema.live_events import Status
+from codeloop.schema.message import Session, SessionModel, Todo
+from codeloop.schema.operation import NoArguments, Operation
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import JSON, Count, Natural, Wire
 
@@ -16,21 +13,6 @@ class SessionId(Wire):
     """Names a session."""
 
     session_id: str
-
-
-class MessageId(Wire):
-    """Names a message."""
-
-    session_id: str
-    message_id: str
-
-
-class PartId(Wire):
-    """Names a part."""
-
-    session_id: str
-    message_id: str
-    part_id: str
 
 
 class CreateSession(Wire):
@@ -120,180 +102,53 @@ class StoppedSessions(Wire):
     left: list[StoppedSession]
 
 
-class ListMessages(Wire):
-    """The newest `limit` messages (all without it), or those older than the cursor `before`."""
-
-    session_id: str
-    limit: Count | None = None
-    before: str | None = None
-
-
-class MessageCursor(Wire):
-    """The oldest message of a page: its id, and when it was created (ms since the epoch)."""
-
-    id: str
-    time: int
-
-
-def make_cursor_of_page(oldest: Message) -> str:
-    """Return the cursor of a page that begins with this message: what `before` takes for the page of older ones."""
-    cursor = MessageCursor(id=oldest.id, time=oldest.time.created)
-    return b64encode(msgspec.json.encode(cursor)).decode()
-
-
-def make_cursor_before_time(time: int) -> str:
-    """Return the cursor of the page of messages that were created before a time (ms since the epoch)."""
-    return b64encode(msgspec.json.encode(MessageCursor(id="", time=time))).decode()
-
-
-class UpdatePart(Wire):
-    """Replaces the part with the same id."""
-
-    session_id: str
-    message_id: str
-    part_id: str
-    part: Part
-
-
-class SearchSessions(Wire):
-    """Searches this project's titles, prompts and answers for a text, ignoring case.
-
-    Outside of repositories, a directory is its own project.
-    """
-
-    query: Annotated[str, msgspec.Meta(min_length=1, max_length=SESSION_SEARCH_TEXT.value)]
-    limit: Count = 20
-
-
-class Excerpt(Wire):
-    """Where a text was found, with some words around it; `created` in ms since the epoch."""
-
-    message_id: str
-    part_id: str
-    role: Literal["user", "assistant"]
-    created: int
-    text: str
-
-
-class SessionHit(Wire):
-    """A session in which a text was found: in its title, in its messages, or both."""
-
-    session: Session
-    in_title: bool
-    excerpts: list[Excerpt]
-
-
-class SearchResult(Wire):
-    """Hits, newest change first. Not `complete`: there are more, or time ran out."""
-
-    hits: list[SessionHit]
-    complete: bool
-
-
-TextKind = Literal["prompt", "answer", "reasoning", "tool", "summary"]
-
-
-class FindInSession(Wire):
-    """Searches everything in a session for a text, output of tools included.
-
-    Case counts only if the text has a capital letter (smart case); a blank matches any blanks and line ends.
-    """
-
-    session_id: str
-    query: Annotated[str, msgspec.Meta(min_length=1, max_length=SESSION_SEARCH_TEXT.value)]
-
-
-class TextMatch(Wire):
-    """One occurrence: its part, and its number within that part, from 0.
-
-    `tool`: the tool whose call it is in, "" for none. `text`: some words around it. `created`: ms since the epoch.
-    """
-
-    message_id: str
-    part_id: str
-    ordinal: int
-    kind: TextKind
-    created: int
-    text: str
-    tool: str = ""
-
-
-class TextMatches(Wire):
-    """The occurrences, oldest first. `complete`: the search did not stop early."""
-
-    found: list[TextMatch]
-    complete: bool
-
-
-class SessionDiffQuery(Wire):
-    """What the turn of one prompt changed; without it, what a revert has undone; `whole`: what all turns changed."""
-
-    session_id: str
-    message_id: str | None = None
-    whole: bool = False
-
-
-class FileConflict(Wire):
-    """A file (relative to the work tree) that was not touched, and why."""
-
-    path: str
-    reason: str
-
-
-class FileDone(Wire):
-    """What was done to a file (relative to the work tree); `moved`: here from `source`."""
-
-    path: str
-    what: Literal["content", "mode", "created", "deleted", "moved"]
-    source: str | None = None
-
-
-class FilesOutcome(Wire):
-    """What happened to the files: restored, already as they should be, not touched. `done`: how each was restored."""
-
-    restored: list[str]
-    unchanged: list[str]
-    conflicts: list[FileConflict]
-    done: list[FileDone] = []
-
-
-class RevertSession(Wire):
-    """Takes a session back to before a message, or to before the step that holds a part of it.
-
-    `dry_run`: only report what would happen to the files.
-    """
-
-    session_id: str
-    message_id: str
-    part_id: str | None = None
-    dry_run: bool = False
-
-
-class UnrevertSession(SessionId):
-    """Restores a reverted session with its files. `dry_run` as in RevertSession."""
-
-    dry_run: bool = False
-
-
-class RevertedSession(Session):
-    """The session, and what happened to its files (beyond OpenCode's API). Only an answer; never stored."""
-
-    outcome: FilesOutcome | None = None
-
-
-class UndoFiles(SessionId):
-    """Undoes what the last turn did to some files or folders (paths relative to the session's directory).
-
-    The conversation stays. `redo`: does it again. `dry_run`: only reports what would happen to the files.
-    """
-
-    files: Annotated[list[str], msgspec.Meta(min_length=1)]
-    redo: bool = False
-    dry_run: bool = False
-
-
-class UndoneFiles(Wire):
-    """The prompt of the turn that was undone (absent: there is nothing to undo), and what happened to the files."""
-
-    outcome: FilesOutcome
-    message_id: str | None = None
+SESSION_CREATE = Operation(
+    "session.create", "POST", "/session", CreateSession, Session, "session.session:create_session"
+)
+SESSION_LIST = Operation(
+    "session.list", "GET", "/session", ListSessions, list[Session], "session.session:list_sessions"
+)
+SESSION_STATUS = Operation(
+    "session.status", "GET", "/session/status", NoArguments, dict[str, Status], "session.session:get_statuses"
+)
+SESSION_EVERYTHING = Operation(
+    "session.everything",
+    "GET",
+    "/session/everything",
+    ListAllSessions,
+    list[Session],
+    "session.session:list_all_sessions",
+)
+STOP_ALL = Operation(
+    "session.stopAll", "POST", "/session/stop-all", NoArguments, StoppedSessions, "session.stop_all:stop_all"
+)
+SESSION_IMPORT = Operation(
+    "session.import", "POST", "/session/import", ImportSession, ImportedSession, "session.import_:import_session"
+)
+SESSION_GET = Operation("session.get", "GET", "/session/{sessionID}", SessionId, Session, "session.session:get_session")
+SESSION_UPDATE = Operation(
+    "session.update", "PATCH", "/session/{sessionID}", UpdateSession, Session, "session.session:update_session"
+)
+SESSION_DELETE = Operation(
+    "session.delete", "DELETE", "/session/{sessionID}", SessionId, bool, "session.session:delete_session"
+)
+SESSION_CHILDREN = Operation(
+    "session.children",
+    "GET",
+    "/session/{sessionID}/children",
+    SessionId,
+    list[Session],
+    "session.session:list_children",
+)
+SESSION_TODO = Operation(
+    "session.todo", "GET", "/session/{sessionID}/todo", SessionId, list[Todo], "session.session:get_todos"
+)
+SESSION_FORK = Operation(
+    "session.fork", "POST", "/session/{sessionID}/fork", ForkSession, Session, "session.fork:fork_session"
+)
+SESSION_SHARE = Operation(
+    "session.share", "POST", "/session/{sessionID}/share", SessionId, Session, "session.session:refuse_sharing"
+)
+SESSION_UNSHARE = Operation(
+    "session.unshare", "DELETE", "/session/{sessionID}/share", SessionId, Session, "session.session:refuse_sharing"
+)

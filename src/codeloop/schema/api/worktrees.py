@@ -6,6 +6,8 @@ A copy is a work tree without a branch, in a folder that the client names; OpenC
 from typing import Literal
 
 from codeloop.schema.api.files import VcsFileDiff
+from codeloop.schema.operation import NoArguments, Operation
+from codeloop.schema.resources import Worktree
 from codeloop.schema.wire import Wire
 
 
@@ -163,3 +165,72 @@ class CopyToWorktree(Wire):
 
     name: str
     files: list[str]
+
+
+_COPY = "/experimental/project/{projectID}/copy"
+WORKTREE_LIST = Operation(
+    "worktree.list", "GET", "/experimental/worktree", NoArguments, list[str], "worktrees.create:list_worktree_folders"
+)
+WORKTREE_CREATE = Operation(
+    "worktree.create", "POST", "/experimental/worktree", CreateWorktree, Worktree, "worktrees.create:create_worktree"
+)
+WORKTREE_REMOVE = Operation(
+    "worktree.remove",
+    "DELETE",
+    "/experimental/worktree",
+    RemoveWorktree,
+    bool,
+    "worktrees.remove:remove_worktree",
+    has_body=True,
+)
+WORKTREE_RESET = Operation(
+    "worktree.reset", "POST", "/experimental/worktree/reset", ResetWorktree, bool, "worktrees.remove:reset_worktree"
+)
+WORKTREE_OVERVIEW = Operation(
+    "worktree.overview",
+    "GET",
+    "/worktree",
+    NoArguments,
+    list[WorktreeOverview],
+    "worktrees.overview:describe_worktrees",
+)
+WORKTREE_DIFF = Operation(
+    "worktree.diff", "GET", "/worktree/{name}/diff", WorktreeName, WorktreeDiff, "worktrees.overview:diff_worktree"
+)
+WORKTREE_MERGE = Operation(
+    "worktree.merge", "POST", "/worktree/{name}/merge", MergeWorktree, WorktreeMerge, "worktrees.merge:merge_worktree"
+)
+WORKTREE_REBASE = Operation(
+    "worktree.rebase", "POST", "/worktree/{name}/rebase", WorktreeName, WorktreeMerge, "worktrees.merge:rebase_worktree"
+)
+WORKTREE_COPY = Operation(
+    "worktree.copy", "POST", "/worktree/{name}/copy", CopyToWorktree, list[str], "worktrees.fill:copy_ignored_files"
+)
+COPY_CREATE = Operation(
+    "v2.projectCopy.create", "POST", _COPY, CreateProjectCopy, ProjectCopy, "worktrees.copies:create_copy"
+)
+COPY_REMOVE = Operation(
+    "v2.projectCopy.remove",
+    "DELETE",
+    _COPY,
+    RemoveProjectCopy,
+    type(None),
+    "worktrees.copies:remove_copy",
+    has_body=True,
+)
+COPY_REFRESH = Operation(
+    "v2.projectCopy.refresh",
+    "POST",
+    f"{_COPY}/refresh",
+    RefreshProjectCopies,
+    type(None),
+    "worktrees.copies:refresh_copies",
+)
+COPY_NAME = Operation(
+    "experimental.projectCopy.generateName",
+    "POST",
+    f"{_COPY}/generate-name",
+    GenerateCopyName,
+    CopyName,
+    "worktrees.copies:name_copy",
+)

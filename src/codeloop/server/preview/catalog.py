@@ -4,8 +4,17 @@ from typing import NoReturn
 
 import msgspec
 
-from codeloop.schema import operation
-from codeloop.schema.api.providers import ApiAuth, ProviderDetails, ProviderId, SetAuth
+from codeloop.schema.api.agents import AGENT_LIST, COMMAND_LIST, SKILL_LIST
+from codeloop.schema.api.providers import (
+    AUTH_REMOVE,
+    AUTH_SET,
+    CONFIG_PROVIDERS,
+    PROVIDER_LIST,
+    ApiAuth,
+    ProviderDetails,
+    ProviderId,
+    SetAuth,
+)
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import JSON
 from codeloop.server.preview import arguments as takes
@@ -35,19 +44,19 @@ async def report_health(_preview: PreviewRequest, _args: NoArguments) -> JSON:
 @answers("v2.agent.list")
 async def list_agents(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the agents."""
-    return [translate_agent(each) for each in await preview.call(operation.AGENT_LIST, NoArguments())]
+    return [translate_agent(each) for each in await preview.call(AGENT_LIST, NoArguments())]
 
 
 @answers("v2.command.list")
 async def list_commands(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the commands."""
-    return [translate_command(each) for each in await preview.call(operation.COMMAND_LIST, NoArguments())]
+    return [translate_command(each) for each in await preview.call(COMMAND_LIST, NoArguments())]
 
 
 @answers("v2.skill.list")
 async def list_skills(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the skills."""
-    return [msgspec.to_builtins(each) for each in await preview.call(operation.SKILL_LIST, NoArguments())]
+    return [msgspec.to_builtins(each) for each in await preview.call(SKILL_LIST, NoArguments())]
 
 
 @answers("v2.reference.list")
@@ -59,7 +68,7 @@ async def list_references(_preview: PreviewRequest, _args: NoArguments) -> list[
 @answers("v2.model.list")
 async def list_models(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the models that can be used, the newest first."""
-    usable_providers = await preview.call(operation.CONFIG_PROVIDERS, NoArguments())
+    usable_providers = await preview.call(CONFIG_PROVIDERS, NoArguments())
     models = [model for provider in usable_providers.providers for model in provider.models.values()]
     return [translate_model(each) for each in sorted(models, key=lambda model: model.release_date, reverse=True)]
 
@@ -67,14 +76,14 @@ async def list_models(preview: PreviewRequest, _args: NoArguments) -> list[JSON]
 @answers("v2.provider.list")
 async def list_providers(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the providers that can be used."""
-    usable_providers = await preview.call(operation.CONFIG_PROVIDERS, NoArguments())
+    usable_providers = await preview.call(CONFIG_PROVIDERS, NoArguments())
     return [translate_provider(each) for each in usable_providers.providers]
 
 
 @answers("v2.provider.get")
 async def get_provider(preview: PreviewRequest, args: takes.PreviewProviderId) -> JSON:
     """Return a provider that can be used."""
-    usable_providers = await preview.call(operation.CONFIG_PROVIDERS, NoArguments())
+    usable_providers = await preview.call(CONFIG_PROVIDERS, NoArguments())
     for each in usable_providers.providers:
         if each.id == args.provider_id:
             return translate_provider(each)
@@ -84,14 +93,14 @@ async def get_provider(preview: PreviewRequest, args: takes.PreviewProviderId) -
 @answers("v2.integration.list")
 async def list_integrations(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the providers with the ways to sign in."""
-    known_providers = await preview.call(operation.PROVIDER_LIST, NoArguments())
+    known_providers = await preview.call(PROVIDER_LIST, NoArguments())
     return [_translate_integration(each, known_providers.connected) for each in known_providers.all]
 
 
 @answers("v2.integration.get")
 async def get_integration(preview: PreviewRequest, args: takes.IntegrationId) -> JSON:
     """Return a provider with the ways to sign in."""
-    known_providers = await preview.call(operation.PROVIDER_LIST, NoArguments())
+    known_providers = await preview.call(PROVIDER_LIST, NoArguments())
     for each in known_providers.all:
         if each.id == args.integration_id:
             return _translate_integration(each, known_providers.connected)
@@ -101,13 +110,13 @@ async def get_integration(preview: PreviewRequest, args: takes.IntegrationId) ->
 @answers("v2.integration.connect.key")
 async def connect_key(preview: PreviewRequest, args: takes.ConnectKey) -> None:
     """Store a key."""
-    await preview.call(operation.AUTH_SET, SetAuth(provider_id=args.integration_id, auth=ApiAuth(key=args.key)))
+    await preview.call(AUTH_SET, SetAuth(provider_id=args.integration_id, auth=ApiAuth(key=args.key)))
 
 
 @answers("v2.credential.remove")
 async def remove_credential(preview: PreviewRequest, args: takes.CredentialId) -> None:
     """Forget what is stored for a provider."""
-    await preview.call(operation.AUTH_REMOVE, ProviderId(provider_id=args.credential_id))
+    await preview.call(AUTH_REMOVE, ProviderId(provider_id=args.credential_id))
 
 
 @answers("v2.credential.update")

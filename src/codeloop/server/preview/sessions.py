@@ -11,8 +11,11 @@ import msgspec
 
 from codeloop.app.handlers.changes.final_undo import make_discard_events
 from codeloop.app.handlers.session.turn_settings import check_model
-from codeloop.schema import operation
 from codeloop.schema.api.session_inputs import (
+    ABORT,
+    PROMPT,
+    PROMPT_ASYNC,
+    SUMMARIZE,
     AgentPartInput,
     FilePartInput,
     PartInput,
@@ -20,15 +23,17 @@ from codeloop.schema.api.session_inputs import (
     Summarize,
     TextPartInput,
 )
+from codeloop.schema.api.session_messages import MESSAGE_GET, SESSION_MESSAGES, ListMessages, MessageId
 from codeloop.schema.api.session_requests import (
+    SESSION_CREATE,
+    SESSION_EVERYTHING,
+    SESSION_GET,
+    SESSION_STATUS,
     CreateSession,
     ListAllSessions,
-    ListMessages,
-    MessageId,
-    RevertSession,
     SessionId,
-    UnrevertSession,
 )
+from codeloop.schema.api.session_undo import SESSION_REVERT, SESSION_UNREVERT, RevertSession, UnrevertSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
@@ -72,7 +77,7 @@ answers = make_answers_decorator(HANDLERS)
 @answers("v2.session.list")
 async def list_sessions(preview: PreviewRequest, args: takes.ListPreviewSessions) -> JSON:
     """Return a page of the sessions of all projects."""
-    sessions = await preview.call(operation.SESSION_EVERYTHING, ListAllSessions(limit=_MAX_SESSIONS))
+    sessions = await preview.call(SESSION_EVERYTHING, ListAllSessions(limit=_MAX_SESSIONS))
     matching = [
         each
         for each in sessions
@@ -111,7 +116,7 @@ async def create_session(preview: PreviewRequest, args: takes.CreatePreviewSessi
         metadata=args.metadata,
         permission=rules or None,
     )
-    return translate_session(await preview.call(operation.SESSION_CREATE, created))
+    return translate_session(await preview.call(SESSION_CREATE, created))
 
 
 @answers("v2.session.active")
@@ -120,7 +125,7 @@ async def list_active_sessions(preview: PreviewRequest, _args: NoArguments) -> J
     active_sessions: JSON = {}
     for project in preview.app.projects:
         states = await PreviewRequest(preview.app, project.settings.project_root.directory).call(
-            operation.SESSION_STATUS, NoArguments()
+            SESSION_STATUS, NoArguments()
         )
         active_sessions |= {session_id: {"type": "running"} for session_id in states}
     return active_sessions
@@ -129,7 +134,7 @@ async def list_active_sessions(preview: PreviewRequest, _args: NoArguments) -> J
 @answers("v2.session.get")
 async def get_session(preview: PreviewRequest, args: takes.PreviewSessionId) -> JSON:
     """Return a session."""
-    return translate_session(await preview.call(operation.SESSION_GET, SessionId(session_id=args.session_id)))
+    return translate_session(await preview.call(SESSION_GET, SessionId(session_id=args.session_id)))
 
 
 @answers("v2.session.switchAgent")
@@ -161,9 +166,9 @@ async def admit_prompt(preview: PreviewRequest, args: takes.AdmitPrompt) -> JSON
     parts += [AgentPartInput(name=each.name) for each in args.prompt.agents]
     prompt = Prompt(session_id=args.session_id, parts=parts, message_id=message_id, no_reply=not args.resume)
     if args.resume:
-        await preview.call(operation.PROMPT_ASYNC, prompt)
+        await preview.call(PROMPT_ASYNC, prompt)
     else:
-        await preview.call(operation.PROMPT, prompt)
+        await preview.call(PROMPT, prompt)
     # Version 1 numbers no prompts; the number of messages grows with each of them, too.
     message_count = sum(1 for _ in project.store.read_conversation(args.session_id).entries)
     return {
@@ -183,7 +188,7 @@ async def compact_session(preview: PreviewRequest, args: takes.PreviewSessionId)
     if session.model is None:
         raise make_refusal("The session has no model yet: it has no messages.")
     summarize = Summarize(session_id=session.id, provider_id=session.model.provider_id, model_id=session.model.id)
-    await preview.call(operation.SUMMARIZE, summarize)
+    await preview.call(SUMMARIZE, summarize)
 
 
 @answers("v2.session.wait")
@@ -206,16 +211,14 @@ async def stage_revert(preview: PreviewRequest, args: takes.StageRevert) -> JSON
     project = await preview.get_project(args.session_id)
     if project.store.read_conversation(args.session_id).find_entry(args.message_id) is None:
         raise _make_message_not_found(args.session_id, args.message_id)
-    session = await preview.call(
-        operation.SESSION_REVERT, RevertSession(session_id=args.session_id, message_id=args.message_id)
-    )
+    session = await preview.call(SESSION_REVERT, RevertSession(session_id=args.session_id, message_id=args.message_id))
     return {"messageID": args.message_id} if session.revert is None else msgspec.to_builtins(session.revert)
 
 
 @answers("v2.session.revert.clear")
 async def clear_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Restore the messages and files that were reverted."""
-    await preview.call(operation.SESSION_UNREVERT, UnrevertSession(session_id=args.session_id))
+    await preview.call(SESSION_UNREVERT, UnrevertSession(session_id=args.session_id))
 
 
 @answers("v2.session.revert.commit")
@@ -234,7 +237,7 @@ async def commit_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -
 @answers("v2.session.context")
 async def list_context_messages(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
     """Return the messages from the last compaction on: its request, its summary, and what follows; without one, all."""
-    messages = await preview.call(operation.SESSION_MESSAGES, ListMessages(session_id=args.session_id))
+    messages = await preview.call(SESSION_MESSAGES, ListMessages(session_id=args.session_id))
     start = 0
     for position, message in enumerate(messages):
         if any(isinstance(part, CompactionPart) for part in message.parts):
@@ -254,15 +257,13 @@ async def refuse_history(preview: PreviewRequest, args: takes.PreviewSessionId) 
 async def interrupt_turn(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """End the turn that runs, if one does."""
     (await preview.get_project(args.session_id)).store.get_session(args.session_id)
-    await preview.call(operation.ABORT, SessionId(session_id=args.session_id))
+    await preview.call(ABORT, SessionId(session_id=args.session_id))
 
 
 @answers("v2.session.messages")
 async def list_messages(preview: PreviewRequest, args: takes.ListPreviewMessages) -> JSON:
     """Return a page of a session's messages."""
-    messages = translate_messages(
-        await preview.call(operation.SESSION_MESSAGES, ListMessages(session_id=args.session_id))
-    )
+    messages = translate_messages(await preview.call(SESSION_MESSAGES, ListMessages(session_id=args.session_id)))
     page, cursor = _select_page(
         messages, [each["id"] for each in messages], limit=args.limit, order=args.order, cursor_text=args.cursor
     )
@@ -275,7 +276,7 @@ async def get_message(preview: PreviewRequest, args: takes.PreviewMessageId) -> 
     (await preview.get_project(args.session_id)).store.get_session(args.session_id)
     message_id = MessageId(session_id=args.session_id, message_id=args.message_id)
     try:
-        return translate_message(await preview.call(operation.MESSAGE_GET, message_id))
+        return translate_message(await preview.call(MESSAGE_GET, message_id))
     except OperationError as error:
         raise _make_message_not_found(args.session_id, args.message_id) from error
 

@@ -8,10 +8,29 @@ import msgspec
 from starlette.responses import Response
 
 from codeloop.app.handlers.workspace.files import load_file
-from codeloop.schema import operation
-from codeloop.schema.api.files import FileQuery
-from codeloop.schema.api.pty import CreatePty, PtyId, UpdatePty
-from codeloop.schema.api.session_inputs import AnswerPermission, AnswerQuestion, RejectQuestion
+from codeloop.schema.api.answers import (
+    PERMISSION_LIST,
+    PERMISSION_REPLY,
+    PERMISSION_REVOKE,
+    QUESTION_LIST,
+    QUESTION_REJECT,
+    QUESTION_REPLY,
+    AnswerPermission,
+    AnswerQuestion,
+    RejectQuestion,
+)
+from codeloop.schema.api.files import FILE_LIST, FileQuery
+from codeloop.schema.api.pty import (
+    PTY_CREATE,
+    PTY_GET,
+    PTY_LIST,
+    PTY_REMOVE,
+    PTY_TICKET,
+    PTY_UPDATE,
+    CreatePty,
+    PtyId,
+    UpdatePty,
+)
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PermissionRequest, RevokeGrant
@@ -39,14 +58,14 @@ async def read_file(preview: PreviewRequest, args: takes.ReadPreviewFile) -> Res
 @answers("v2.fs.list")
 async def list_folder(preview: PreviewRequest, args: takes.ListPreviewFolder) -> list[JSON]:
     """List the entries of a folder, folders first."""
-    file_nodes = await preview.call(operation.FILE_LIST, FileQuery(path=args.path))
+    file_nodes = await preview.call(FILE_LIST, FileQuery(path=args.path))
     return [{"path": each.path, "type": each.type} for each in file_nodes]
 
 
 @answers("v2.pty.list")
 async def list_terminals(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return every terminal."""
-    return [msgspec.to_builtins(each) for each in await preview.call(operation.PTY_LIST, NoArguments())]
+    return [msgspec.to_builtins(each) for each in await preview.call(PTY_LIST, NoArguments())]
 
 
 @answers("v2.pty.create")
@@ -55,38 +74,38 @@ async def open_terminal(preview: PreviewRequest, args: takes.CreatePreviewPty) -
     create_pty = CreatePty(
         command=args.command, args=args.args or [], cwd=args.cwd, title=args.title, env=args.env or {}
     )
-    return msgspec.to_builtins(await preview.call(operation.PTY_CREATE, create_pty))
+    return msgspec.to_builtins(await preview.call(PTY_CREATE, create_pty))
 
 
 @answers("v2.pty.get")
 async def get_terminal(preview: PreviewRequest, args: takes.PreviewPtyId) -> JSON:
     """Return a terminal."""
-    return msgspec.to_builtins(await preview.call(operation.PTY_GET, PtyId(pty_id=args.pty_id)))
+    return msgspec.to_builtins(await preview.call(PTY_GET, PtyId(pty_id=args.pty_id)))
 
 
 @answers("v2.pty.update")
 async def update_terminal(preview: PreviewRequest, args: takes.UpdatePreviewPty) -> JSON:
     """Rename or resize a terminal."""
     update_pty = UpdatePty(pty_id=args.pty_id, title=args.title, size=args.size)
-    return msgspec.to_builtins(await preview.call(operation.PTY_UPDATE, update_pty))
+    return msgspec.to_builtins(await preview.call(PTY_UPDATE, update_pty))
 
 
 @answers("v2.pty.remove")
 async def remove_terminal(preview: PreviewRequest, args: takes.PreviewPtyId) -> None:
     """End a terminal."""
-    await preview.call(operation.PTY_REMOVE, PtyId(pty_id=args.pty_id))
+    await preview.call(PTY_REMOVE, PtyId(pty_id=args.pty_id))
 
 
 @answers("v2.pty.connectToken")
 async def create_ticket(preview: PreviewRequest, args: takes.PreviewPtyId) -> JSON:
     """Return a ticket for a terminal's WebSocket."""
-    return msgspec.to_builtins(await preview.call(operation.PTY_TICKET, PtyId(pty_id=args.pty_id)))
+    return msgspec.to_builtins(await preview.call(PTY_TICKET, PtyId(pty_id=args.pty_id)))
 
 
 @answers("v2.permission.request.list")
 async def list_requests(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the permission requests that wait."""
-    return [translate_permission(each) for each in await preview.call(operation.PERMISSION_LIST, NoArguments())]
+    return [translate_permission(each) for each in await preview.call(PERMISSION_LIST, NoArguments())]
 
 
 @answers("v2.permission.saved.list")
@@ -106,7 +125,7 @@ async def list_saved_permissions(preview: PreviewRequest, args: takes.ListSavedP
 @answers("v2.permission.saved.remove")
 async def remove_saved_permission(preview: PreviewRequest, args: takes.SavedPermissionId) -> None:
     """Revoke a permission that was always allowed."""
-    await preview.call(operation.PERMISSION_REVOKE, RevokeGrant(grant_id=args.id))
+    await preview.call(PERMISSION_REVOKE, RevokeGrant(grant_id=args.id))
 
 
 @answers("v2.session.permission.create")
@@ -132,13 +151,13 @@ async def reply_permission(preview: PreviewRequest, args: takes.ReplyPermission)
     """Answer a permission request."""
     request = await _find_permission_request(preview, args.session_id, args.request_id)
     answer = AnswerPermission(request_id=request.id, reply=args.reply, message=args.message)
-    await (await _make_preview_for_session(preview, args.session_id)).call(operation.PERMISSION_REPLY, answer)
+    await (await _make_preview_for_session(preview, args.session_id)).call(PERMISSION_REPLY, answer)
 
 
 @answers("v2.question.request.list")
 async def list_questions(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
     """Return the questions that wait."""
-    return [msgspec.to_builtins(each) for each in await preview.call(operation.QUESTION_LIST, NoArguments())]
+    return [msgspec.to_builtins(each) for each in await preview.call(QUESTION_LIST, NoArguments())]
 
 
 @answers("v2.session.question.list")
@@ -152,7 +171,7 @@ async def reply_question(preview: PreviewRequest, args: takes.ReplyQuestion) -> 
     """Answer a question."""
     await _check_question(preview, args.session_id, args.request_id)
     answer = AnswerQuestion(request_id=args.request_id, answers=args.answers)
-    await (await _make_preview_for_session(preview, args.session_id)).call(operation.QUESTION_REPLY, answer)
+    await (await _make_preview_for_session(preview, args.session_id)).call(QUESTION_REPLY, answer)
 
 
 @answers("v2.session.question.reject")
@@ -160,7 +179,7 @@ async def reject_question(preview: PreviewRequest, args: takes.PreviewRequestId)
     """Refuse to answer a question."""
     await _check_question(preview, args.session_id, args.request_id)
     await (await _make_preview_for_session(preview, args.session_id)).call(
-        operation.QUESTION_REJECT, RejectQuestion(request_id=args.request_id)
+        QUESTION_REJECT, RejectQuestion(request_id=args.request_id)
     )
 
 
@@ -172,9 +191,7 @@ async def _make_preview_for_session(preview: PreviewRequest, session_id: str) ->
 
 
 async def _find_permission_requests(preview: PreviewRequest, session_id: str) -> list[PermissionRequest]:
-    requests = await (await _make_preview_for_session(preview, session_id)).call(
-        operation.PERMISSION_LIST, NoArguments()
-    )
+    requests = await (await _make_preview_for_session(preview, session_id)).call(PERMISSION_LIST, NoArguments())
     return [each for each in requests if each.session_id == session_id]
 
 
@@ -186,7 +203,7 @@ async def _find_permission_request(preview: PreviewRequest, session_id: str, req
 
 
 async def _find_questions(preview: PreviewRequest, session_id: str) -> list[QuestionRequest]:
-    requests = await (await _make_preview_for_session(preview, session_id)).call(operation.QUESTION_LIST, NoArguments())
+    requests = await (await _make_preview_for_session(preview, session_id)).call(QUESTION_LIST, NoArguments())
     return [each for each in requests if each.session_id == session_id]
 
 

@@ -13,16 +13,12 @@ from codeloop.client.slash.reports import (
     format_memory_report,
 )
 from codeloop.kit.text.terminal_text import escape_controls, one_line
+from codeloop.schema.api.answers import PERMISSION_REVOKE, PERMISSION_RULES
+from codeloop.schema.api.project import MEMORY_LIST
+from codeloop.schema.api.session_reports import SESSION_CONTEXT, SESSION_COST
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.message import NO_TOKENS, format_model_ref
-from codeloop.schema.operation import (
-    MEMORY_LIST,
-    PERMISSION_REVOKE,
-    PERMISSION_RULES,
-    SESSION_CONTEXT,
-    SESSION_COST,
-    NoArguments,
-)
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PermissionQuery, RevokeGrant
 from codeloop.tui.actions.show_dialog import show_dialog
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource

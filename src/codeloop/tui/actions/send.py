@@ -5,34 +5,32 @@ from contextlib import asynccontextmanager
 
 from codeloop.client.client import Client
 from codeloop.client.slash.goal import describe_reached_goal, parse_goal
-from codeloop.schema.api.session_inputs import (
+from codeloop.schema.api.answers import (
+    PERMISSION_REPLY,
+    QUESTION_REJECT,
+    QUESTION_REPLY,
     AnswerPermission,
     AnswerQuestion,
+    RejectQuestion,
+)
+from codeloop.schema.api.session_inputs import (
+    COMMAND,
+    PROMPT,
+    SESSION_SHELL,
     FilePartInput,
     Goal,
     InvokeCommand,
     MessageWithParts,
     Prompt,
-    RejectQuestion,
     RunLimits,
     RunShell,
     TextPartInput,
 )
-from codeloop.schema.api.session_requests import MessageId, SessionId, UpdateSession
+from codeloop.schema.api.session_messages import MESSAGE_GET, MessageId
+from codeloop.schema.api.session_requests import SESSION_GET, SESSION_UPDATE, SessionId, UpdateSession
 from codeloop.schema.errors import CodeloopError, OperationError, UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import Session
-from codeloop.schema.operation import (
-    COMMAND,
-    MESSAGE_GET,
-    PERMISSION_REPLY,
-    PROMPT,
-    QUESTION_REJECT,
-    QUESTION_REPLY,
-    SESSION_GET,
-    SESSION_SHELL,
-    SESSION_UPDATE,
-)
 from codeloop.schema.permission import PROFILE_KEY, PermissionRequest
 from codeloop.tui.state.session_view import Request
 from codeloop.tui.ui import Ui

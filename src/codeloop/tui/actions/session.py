@@ -4,21 +4,21 @@ from pathlib import Path
 
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.session_inputs import Summarize
-from codeloop.schema.api.session_requests import ForkSession, SessionId, UpdateSession
-from codeloop.schema.errors import UsageProblem
-from codeloop.schema.message import AssistantMessage, Session
-from codeloop.schema.operation import (
-    ABORT,
+from codeloop.schema.api.session_inputs import ABORT, SUMMARIZE, Summarize
+from codeloop.schema.api.session_requests import (
     SESSION_CHILDREN,
     SESSION_DELETE,
     SESSION_FORK,
     SESSION_GET,
     SESSION_UPDATE,
     STOP_ALL,
-    SUMMARIZE,
-    NoArguments,
+    ForkSession,
+    SessionId,
+    UpdateSession,
 )
+from codeloop.schema.errors import UsageProblem
+from codeloop.schema.message import AssistantMessage, Session
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import TextPart
 from codeloop.tui.actions.scrolling import load_messages_until, scroll_to_item
 from codeloop.tui.actions.send import send_prompt

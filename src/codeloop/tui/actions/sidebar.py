@@ -1,7 +1,10 @@
 """Shows or hides the sidebar, and loads its data: changed files, MCP servers, language servers, the branch."""
 
-from codeloop.schema.api.session_requests import SessionDiffQuery
-from codeloop.schema.operation import LSP_STATUS, MCP_STATUS, SESSION_DIFF, VCS_GET, NoArguments
+from codeloop.schema.api.files import VCS_GET
+from codeloop.schema.api.mcp import MCP_STATUS
+from codeloop.schema.api.project import LSP_STATUS
+from codeloop.schema.api.session_undo import SESSION_DIFF, SessionDiffQuery
+from codeloop.schema.operation import NoArguments
 from codeloop.tui.state.server_states import describe_lsp, describe_mcp
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.sidebar import Sidebar, SidebarData

@@ -1,9 +1,8 @@
 """Commands that open, close and switch tabs."""
 
 from codeloop.client.slash.waiting_session import find_waiting_session
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.session_requests import SESSION_CHILDREN, SESSION_GET, SessionId
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.operation import SESSION_CHILDREN, SESSION_GET
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 

@@ -2,7 +2,8 @@
 
 from collections.abc import Sequence
 
-from codeloop.schema.operation import AGENT_LIST, NoArguments
+from codeloop.schema.api.agents import AGENT_LIST
+from codeloop.schema.operation import NoArguments
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickSource
 from codeloop.tui.dialogs.picker import Picker

@@ -10,10 +10,9 @@ from codeloop.client.export.html import export_html
 from codeloop.client.export.markdown import export_markdown
 from codeloop.kit.paths import expand_user_path
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
-from codeloop.schema.operation import SESSION_GET
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickSource

@@ -6,9 +6,7 @@ from functools import partial
 
 from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.schema.api.mcp import McpAuthCode, McpName, MCPStatus
-from codeloop.schema.errors import CodeloopError
-from codeloop.schema.operation import (
+from codeloop.schema.api.mcp import (
     MCP_AUTH_AUTHENTICATE,
     MCP_AUTH_CALLBACK,
     MCP_AUTH_REMOVE,
@@ -16,8 +14,12 @@ from codeloop.schema.operation import (
     MCP_CONNECT,
     MCP_DISCONNECT,
     MCP_STATUS,
-    NoArguments,
+    McpAuthCode,
+    McpName,
+    MCPStatus,
 )
+from codeloop.schema.errors import CodeloopError
+from codeloop.schema.operation import NoArguments
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource

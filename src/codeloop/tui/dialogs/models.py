@@ -3,9 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from codeloop.client.formatting import format_count
-from codeloop.schema.api.providers import Model, ProviderDetails
+from codeloop.schema.api.providers import CONFIG_PROVIDERS, PROVIDER_LIST, Model, ProviderDetails
 from codeloop.schema.message import NO_VARIANT, ModelRef, format_model_ref
-from codeloop.schema.operation import CONFIG_PROVIDERS, PROVIDER_LIST, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource

@@ -8,33 +8,26 @@ from typing import NamedTuple
 
 from codeloop.client.client import Client
 from codeloop.kit.text.terminal_text import one_line
+from codeloop.schema.api.answers import PERMISSION_LIST, QUESTION_LIST
+from codeloop.schema.api.session_messages import MESSAGE_GET, SESSION_MESSAGES, ListMessages, MessageId
 from codeloop.schema.api.session_requests import (
-    ForkSession,
-    ListMessages,
-    ListSessions,
-    MessageId,
-    SearchSessions,
-    SessionId,
-    UpdateSession,
-)
-from codeloop.schema.errors import OperationError
-from codeloop.schema.live_events import Idle
-from codeloop.schema.message import FORK_KEY, Session
-from codeloop.schema.operation import (
-    MESSAGE_GET,
-    PERMISSION_LIST,
-    QUESTION_LIST,
     SESSION_CHILDREN,
     SESSION_DELETE,
     SESSION_FORK,
     SESSION_GET,
     SESSION_LIST,
-    SESSION_MESSAGES,
-    SESSION_SEARCH,
     SESSION_STATUS,
     SESSION_UPDATE,
-    NoArguments,
+    ForkSession,
+    ListSessions,
+    SessionId,
+    UpdateSession,
 )
+from codeloop.schema.api.session_search import SESSION_SEARCH, SearchSessions
+from codeloop.schema.errors import OperationError
+from codeloop.schema.live_events import Idle
+from codeloop.schema.message import FORK_KEY, Session
+from codeloop.schema.operation import NoArguments
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource

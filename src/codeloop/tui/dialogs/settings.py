@@ -9,9 +9,9 @@ from typing import Any, cast
 import msgspec
 from msgspec import Struct
 
-from codeloop.schema.api.project import UpdateConfig
+from codeloop.schema.api.config import CONFIG_ORIGINS, CONFIG_UPDATE, UpdateConfig
 from codeloop.schema.errors import CodeloopError, OperationError
-from codeloop.schema.operation import CONFIG_ORIGINS, CONFIG_UPDATE, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PROFILES
 from codeloop.schema.wire import JSON
 from codeloop.tui.dialogs.parts.dialog import DialogContext

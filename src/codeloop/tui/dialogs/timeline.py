@@ -10,15 +10,16 @@ from rich.segment import Segment
 from codeloop.client.undo_redo import UNDO_WORDS, list_conflict_lines, list_done_lines
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.api.session_requests import (
+from codeloop.schema.api.session_requests import SESSION_FORK, ForkSession
+from codeloop.schema.api.session_undo import (
+    SESSION_DIFF,
+    SESSION_REVERT,
     FileDone,
     FilesOutcome,
-    ForkSession,
     RevertSession,
     SessionDiffQuery,
 )
 from codeloop.schema.message import UserMessage
-from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_REVERT
 from codeloop.schema.wire import replace
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.dialog import DialogContext

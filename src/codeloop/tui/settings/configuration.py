@@ -1,8 +1,9 @@
 """Reads the project's configuration through its client, which may be of another machine."""
 
 from codeloop.client.client import Client
+from codeloop.schema.api.config import CONFIG_GET, CONFIG_SETTINGS
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import CONFIG_GET, CONFIG_SETTINGS, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import JSON
 
 

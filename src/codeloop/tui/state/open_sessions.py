@@ -8,7 +8,14 @@ from typing import NamedTuple
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.kit.asyncio_tasks import cancel_all
-from codeloop.schema.api.session_requests import ListMessages, SessionId, make_cursor_before_time, make_cursor_of_page
+from codeloop.schema.api.answers import PERMISSION_LIST, QUESTION_LIST
+from codeloop.schema.api.session_messages import (
+    SESSION_MESSAGES,
+    ListMessages,
+    make_cursor_before_time,
+    make_cursor_of_page,
+)
+from codeloop.schema.api.session_requests import SESSION_CHILDREN, SESSION_GET, SESSION_STATUS, SESSION_TODO, SessionId
 from codeloop.schema.errors import CodeloopError, GapError, OperationError
 from codeloop.schema.event import (
     Event,
@@ -23,16 +30,7 @@ from codeloop.schema.event import (
 )
 from codeloop.schema.live_events import Idle, ServerConnected, ServerResync, SessionIdle, StatusChanged
 from codeloop.schema.message import Session
-from codeloop.schema.operation import (
-    PERMISSION_LIST,
-    QUESTION_LIST,
-    SESSION_CHILDREN,
-    SESSION_GET,
-    SESSION_MESSAGES,
-    SESSION_STATUS,
-    SESSION_TODO,
-    NoArguments,
-)
+from codeloop.schema.operation import NoArguments
 from codeloop.tui.state.session_view import SessionView
 
 PAGE_SIZE = 40

@@ -9,9 +9,9 @@ from collections.abc import Callable
 from contextlib import ExitStack
 
 from codeloop.kit.child_process import Launch
-from codeloop.schema.api.pty import Pty
 from codeloop.schema.bounds.server import PTY_COUNT, PTY_TICKET, PTY_TICKETS
 from codeloop.schema.ids import new_id
+from codeloop.schema.resources import Pty
 from codeloop.workspace.sandbox.launched_process import LaunchedProcess
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.terminal.pty_master import PtyMaster

@@ -6,8 +6,12 @@ from typing import Any
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_requests import (
-    ForkSession,
+from codeloop.schema.api.session_requests import SESSION_FORK, ForkSession
+from codeloop.schema.api.session_undo import (
+    SESSION_DIFF,
+    SESSION_REVERT,
+    SESSION_UNREVERT,
+    UNDO_FILES,
     RevertSession,
     SessionDiffQuery,
     UndoFiles,
@@ -15,7 +19,6 @@ from codeloop.schema.api.session_requests import (
 )
 from codeloop.schema.errors import ContextOverflowError, OperationError, OverflowData
 from codeloop.schema.message import SnapshotFileDiff, UserMessage
-from codeloop.schema.operation import SESSION_DIFF, SESSION_FORK, SESSION_REVERT, SESSION_UNREVERT, UNDO_FILES
 from codeloop.schema.wire import replace
 from tests.support.scripted_project import ScriptedProject, make_answer, make_call, open_scripted_project
 

@@ -11,7 +11,7 @@ import pytest
 from codeloop.app.handlers.changes import revert
 from codeloop.app.handlers.changes.final_undo import make_discard_events
 from codeloop.client.undo_redo import redo_last, undo_last
-from codeloop.schema.api.session_requests import RevertSession, UnrevertSession
+from codeloop.schema.api.session_undo import SESSION_REVERT, SESSION_UNREVERT, RevertSession, UnrevertSession
 from codeloop.schema.errors import OperationError, UsageProblem
 from codeloop.schema.event import StampedEvent, make_message_updated, make_part_updated, make_session_updated
 from codeloop.schema.ids import new_id
@@ -25,14 +25,7 @@ from codeloop.schema.message import (
     UserMessage,
     UserTime,
 )
-from codeloop.schema.operation import (
-    SESSION_REVERT,
-    SESSION_UNREVERT,
-    AnyOperation,
-    Gives,
-    Operation,
-    Takes,
-)
+from codeloop.schema.operation import AnyOperation, Gives, Operation, Takes
 from codeloop.schema.part import PatchPart, StepFinishPart, TextPart
 from codeloop.schema.wire import replace
 from codeloop.store.store import Store

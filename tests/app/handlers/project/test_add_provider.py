@@ -10,9 +10,9 @@ import pytest
 
 from codeloop.app.app import App
 from codeloop.client.directory_client import DirectoryClient
-from codeloop.schema.api.providers import AddProvider, ServerAddress
+from codeloop.schema.api.providers import CONFIG_PROVIDERS, PROVIDER_ADD, PROVIDER_MODELS, AddProvider, ServerAddress
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import CONFIG_PROVIDERS, PROVIDER_ADD, PROVIDER_MODELS, NoArguments
+from codeloop.schema.operation import NoArguments
 from tests.model.local_server import http, serving
 from tests.support.model_server import Answer, ModelServer
 from tests.support.scripted_project import make_startup

@@ -20,10 +20,18 @@ from codeloop.client.directory_client import DirectoryClient
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.credentials.store import Credentials
 from codeloop.model.providers import Providers
-from codeloop.schema.api.providers import FinishSignIn, ProviderAuthMethod, StartSignIn
+from codeloop.schema.api.providers import (
+    PROVIDER_AUTH,
+    PROVIDER_AUTHORIZE,
+    PROVIDER_CALLBACK,
+    PROVIDER_LIST,
+    FinishSignIn,
+    ProviderAuthMethod,
+    StartSignIn,
+)
 from codeloop.schema.config import Config
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, PROVIDER_LIST, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
 from tests.model.local_server import http, serving
 from tests.support.answers import Answer

@@ -19,18 +19,12 @@ from codeloop.client.local import LocalClient
 from codeloop.config.config_text import NotEditable, edit_text, find_changed_settings
 from codeloop.config.redact import convert_rules_to_config
 from codeloop.model.testing.scripted_model import ScriptedModel
-from codeloop.schema.api.project import UpdateConfig
+from codeloop.schema.api.config import CONFIG_GET, CONFIG_UPDATE, UpdateConfig
+from codeloop.schema.api.mcp import MCP_STATUS
+from codeloop.schema.api.providers import CONFIG_PROVIDERS, PROVIDER_LIST
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
-from codeloop.schema.operation import (
-    CONFIG_GET,
-    CONFIG_PROVIDERS,
-    CONFIG_UPDATE,
-    MCP_STATUS,
-    PROVIDER_LIST,
-    AnyOperation,
-    NoArguments,
-)
+from codeloop.schema.operation import AnyOperation, NoArguments
 from tests.server.support.serving import served
 from tests.support.scripted_project import make_startup
 

@@ -10,10 +10,11 @@ import pytest
 from codeloop.kit.limit import Limit
 from codeloop.lsp import server_pool
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.files import FindSymbols
-from codeloop.schema.api.session_requests import RevertSession
+from codeloop.schema.api.files import FIND_SYMBOLS, FindSymbols
+from codeloop.schema.api.project import LSP_STATUS
+from codeloop.schema.api.session_undo import SESSION_REVERT, RevertSession
 from codeloop.schema.live_events import LspDiagnosed, LspUpdated
-from codeloop.schema.operation import FIND_SYMBOLS, LSP_STATUS, SESSION_REVERT, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import TextPart, ToolStateCompleted
 from tests.lsp.world import SERVER
 from tests.support.language_waits import lengthen_language_waits

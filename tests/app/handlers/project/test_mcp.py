@@ -9,22 +9,26 @@ import pytest
 from codeloop.extend.mcp.tools import prompts
 from codeloop.kit.limit import Limit
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
-from codeloop.schema.api.mcp import AddMcp, CompleteMcpPrompt, McpName, McpPromptCompletion, McpResource, MCPStatus
-from codeloop.schema.api.session_inputs import InvokeCommand, RunLimits
-from codeloop.schema.errors import OperationError
-from codeloop.schema.live_events import McpToolsChanged
-from codeloop.schema.message import UserMessage
-from codeloop.schema.operation import (
-    COMMAND,
-    COMMAND_LIST,
+from codeloop.schema.api.agents import COMMAND_LIST
+from codeloop.schema.api.mcp import (
     MCP_ADD,
     MCP_COMPLETE,
     MCP_CONNECT,
     MCP_DISCONNECT,
     MCP_STATUS,
     RESOURCE_LIST,
-    NoArguments,
+    AddMcp,
+    CompleteMcpPrompt,
+    McpName,
+    McpPromptCompletion,
+    McpResource,
+    MCPStatus,
 )
+from codeloop.schema.api.session_inputs import COMMAND, InvokeCommand, RunLimits
+from codeloop.schema.errors import OperationError
+from codeloop.schema.live_events import McpToolsChanged
+from codeloop.schema.message import UserMessage
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 from tests.extend.mcp.world import PLAIN

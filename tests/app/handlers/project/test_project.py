@@ -8,23 +8,20 @@ import pytest
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.schema.api.project import (
+    LOCATION_GET,
+    PATH_GET,
+    PROJECT_CURRENT,
+    PROJECT_DIRECTORIES,
+    PROJECT_LIST,
     LocatedProject,
     LocationInfo,
     PathInfo,
     ProjectDirectory,
     ProjectId,
 )
-from codeloop.schema.api.session_requests import CreateSession
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import (
-    LOCATION_GET,
-    PATH_GET,
-    PROJECT_CURRENT,
-    PROJECT_DIRECTORIES,
-    PROJECT_LIST,
-    SESSION_CREATE,
-    NoArguments,
-)
+from codeloop.schema.operation import NoArguments
 from tests.server.support.serving import served
 from tests.support.scripted_project import make_startup, open_scripted_project
 

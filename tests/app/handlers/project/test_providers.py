@@ -21,6 +21,11 @@ from codeloop.model.providers import Providers
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import ScriptedModel
 from codeloop.schema.api.providers import (
+    AUTH_REMOVE,
+    AUTH_SET,
+    CONFIG_PROVIDERS,
+    PROVIDER_AUTH,
+    PROVIDER_LIST,
     ApiAuth,
     KnownProviders,
     OAuth,
@@ -31,7 +36,7 @@ from codeloop.schema.api.providers import (
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import KEY_LENGTH
-from codeloop.schema.operation import AUTH_REMOVE, AUTH_SET, CONFIG_PROVIDERS, PROVIDER_AUTH, PROVIDER_LIST, NoArguments
+from codeloop.schema.operation import NoArguments
 from tests.model.local_server import http, serving
 from tests.server.support.serving import served
 from tests.support.scripted_project import make_startup

@@ -7,7 +7,17 @@ from typing import Any
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.mcp import MCP_STATUS, RESOURCE_LIST
 from codeloop.schema.api.project import (
+    CAPABILITIES,
+    CONSOLE,
+    FORMATTER_STATUS,
+    LOG,
+    LSP_STATUS,
+    TOOL_IDS,
+    TOOL_LIST,
+    WORKSPACE_LIST,
+    WORKSPACE_STATUS,
     ConsoleState,
     ExperimentalCapabilities,
     ToolListQuery,
@@ -15,21 +25,7 @@ from codeloop.schema.api.project import (
 )
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CLIENT_LOG
-from codeloop.schema.operation import (
-    CAPABILITIES,
-    CONSOLE,
-    FORMATTER_STATUS,
-    LOG,
-    LSP_STATUS,
-    MCP_STATUS,
-    RESOURCE_LIST,
-    TOOL_IDS,
-    TOOL_LIST,
-    WORKSPACE_LIST,
-    WORKSPACE_STATUS,
-    AnyOperation,
-    NoArguments,
-)
+from codeloop.schema.operation import AnyOperation, NoArguments
 from codeloop.schema.wire import replace
 from tests.server.support.serving import served
 from tests.support.scripted_project import make_startup, open_in_process, open_scripted_project

@@ -7,12 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
-from codeloop.schema.api.session_requests import CreateSession, SessionId
-from codeloop.schema.api.tui import PublishTui
-from codeloop.schema.errors import OperationError
-from codeloop.schema.live_events import CommandSent, PromptAppended, PromptText, ToastShown, TuiCommand
-from codeloop.schema.operation import (
-    SESSION_CREATE,
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession, SessionId
+from codeloop.schema.api.tui import (
     TUI_APPEND_PROMPT,
     TUI_CLEAR_PROMPT,
     TUI_EXECUTE,
@@ -24,8 +20,11 @@ from codeloop.schema.operation import (
     TUI_SELECT,
     TUI_SUBMIT_PROMPT,
     TUI_TOAST,
-    AnyOperation,
+    PublishTui,
 )
+from codeloop.schema.errors import OperationError
+from codeloop.schema.live_events import CommandSent, PromptAppended, PromptText, ToastShown, TuiCommand
+from codeloop.schema.operation import AnyOperation
 from tests.server.support.serving import served
 from tests.support.scripted_project import ScriptedProject, open_scripted_project, wait_for_result
 

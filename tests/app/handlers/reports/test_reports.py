@@ -8,9 +8,10 @@ from codeloop.client.slash.reports import format_context_report, format_cost_rep
 from codeloop.model.prices import Prices, PriceTier
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
+from codeloop.schema.api.answers import PERMISSION_REVOKE, PERMISSION_RULES
+from codeloop.schema.api.session_reports import SESSION_CONTEXT, SESSION_COST
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import PERMISSION_REVOKE, PERMISSION_RULES, SESSION_CONTEXT, SESSION_COST
 from codeloop.schema.permission import Grant, PermissionQuery, RevokeGrant
 from codeloop.schema.wire import replace
 from tests.support.scripted_project import both_clients, make_answer, make_call, open_scripted_project

@@ -11,14 +11,13 @@ from codeloop.agent.request import spending_sums
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import Prompt, TextPartInput
-from codeloop.schema.api.session_reports import Stats, StatsQuery
-from codeloop.schema.api.session_requests import ForkSession
+from codeloop.schema.api.session_inputs import PROMPT, Prompt, TextPartInput
+from codeloop.schema.api.session_reports import SESSION_STATS, Stats, StatsQuery
+from codeloop.schema.api.session_requests import SESSION_FORK, ForkSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import PartInfo, PartUpdated, StoredEvent, make_message_updated, make_session_created
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import CacheTokens, Session, SessionTime, Tokens
-from codeloop.schema.operation import PROMPT, SESSION_FORK, SESSION_STATS
 from codeloop.schema.part import ToolPart, ToolStatePending
 from codeloop.schema.wire import replace
 from codeloop.store.ledger import open_ledger

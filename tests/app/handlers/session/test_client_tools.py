@@ -13,30 +13,27 @@ from codeloop.kit.limit import Limit
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.permission.gate import Denied
 from codeloop.schema.api.client_tools import (
-    AnswerToolCall,
-    AskForToolCall,
-    ClientTool,
-    ClientToolCall,
-    OfferTools,
-    ReportToolCall,
-    ToolsOffered,
-    WithdrawTools,
-)
-from codeloop.schema.api.session_requests import SessionId, UpdateSession
-from codeloop.schema.errors import OperationError
-from codeloop.schema.event import PartUpdated
-from codeloop.schema.live_events import ClientToolChanged
-from codeloop.schema.operation import (
-    ABORT,
-    SESSION_UPDATE,
     TOOL_ANSWER,
     TOOL_ASK,
     TOOL_REPORT,
     TOOLS_OFFER,
     TOOLS_WITHDRAW,
+    AnswerToolCall,
+    AskForToolCall,
+    ClientTool,
+    OfferTools,
+    ReportToolCall,
+    ToolsOffered,
+    WithdrawTools,
 )
+from codeloop.schema.api.session_inputs import ABORT
+from codeloop.schema.api.session_requests import SESSION_UPDATE, SessionId, UpdateSession
+from codeloop.schema.errors import OperationError
+from codeloop.schema.event import PartUpdated
+from codeloop.schema.live_events import ClientToolChanged
 from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateRunning
 from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRule
+from codeloop.schema.resources import ClientToolCall
 from tests.support.scripted_project import (
     ScriptedProject,
     both_clients,

@@ -5,9 +5,8 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_requests import FindInSession, TextMatch
+from codeloop.schema.api.session_search import SESSION_FIND, FindInSession, TextMatch
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import SESSION_FIND
 from tests.support.scripted_project import ScriptedProject, both_clients, make_answer, make_call, open_scripted_project
 
 __all__ = ["both_clients"]

@@ -8,12 +8,19 @@ import msgspec
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
-from codeloop.schema.api.session_requests import ForkSession, SessionId, UpdateSession
+from codeloop.schema.api.session_inputs import ABORT
+from codeloop.schema.api.session_requests import (
+    SESSION_DELETE,
+    SESSION_FORK,
+    SESSION_UPDATE,
+    ForkSession,
+    SessionId,
+    UpdateSession,
+)
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import PartInfo, PartUpdated, make_message_updated, make_session_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Revert, Session
-from codeloop.schema.operation import ABORT, SESSION_DELETE, SESSION_FORK, SESSION_UPDATE
 from codeloop.schema.part import CompactionPart, FilePart, ToolPart, ToolStateCompleted, ToolTime
 from codeloop.schema.permission import PermissionRule
 from codeloop.schema.wire import replace

@@ -12,11 +12,19 @@ from hypothesis import strategies as st
 from codeloop.agent.calls.call_rules import make_call_rules, read_ceilings
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
 from codeloop.permission.rules import judge_need
-from codeloop.schema.api.session_reports import StatsQuery
-from codeloop.schema.api.session_requests import ImportedSession, ImportSession, ListMessages, ListSessions, SessionId
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
+from codeloop.schema.api.session_reports import SESSION_STATS, StatsQuery
+from codeloop.schema.api.session_requests import (
+    SESSION_GET,
+    SESSION_IMPORT,
+    SESSION_LIST,
+    ImportedSession,
+    ImportSession,
+    ListSessions,
+    SessionId,
+)
 from codeloop.schema.errors import OperationError, UnknownError
 from codeloop.schema.message import AssistantMessage
-from codeloop.schema.operation import SESSION_GET, SESSION_IMPORT, SESSION_LIST, SESSION_MESSAGES, SESSION_STATS
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.permission import Need
 from tests.support.examples import SHARED_FIXTURE_CHECKS, scale_examples

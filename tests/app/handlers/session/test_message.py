@@ -11,23 +11,24 @@ import pytest
 from codeloop.app.handlers.session.message import read_page
 from codeloop.model.chat import TextPiece, UserModelMessage
 from codeloop.model.testing.script import ScriptedAnswer, TokenCount
-from codeloop.schema.api.session_inputs import Prompt, TextPartInput
-from codeloop.schema.api.session_requests import ListMessages, MessageId, PartId, SessionId, UpdatePart
-from codeloop.schema.errors import OperationError
-from codeloop.schema.ids import new_id
-from codeloop.schema.message import UserMessage
-from codeloop.schema.operation import (
-    ABORT,
+from codeloop.schema.api.session_inputs import ABORT, PROMPT, PROMPT_ASYNC, Prompt, TextPartInput
+from codeloop.schema.api.session_messages import (
     MESSAGE_DELETE,
     MESSAGE_GET,
     PART_DELETE,
     PART_UPDATE,
-    PROMPT,
-    PROMPT_ASYNC,
     SESSION_MESSAGES,
     SESSION_QUEUED,
-    AnyOperation,
+    ListMessages,
+    MessageId,
+    PartId,
+    UpdatePart,
 )
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import OperationError
+from codeloop.schema.ids import new_id
+from codeloop.schema.message import UserMessage
+from codeloop.schema.operation import AnyOperation
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 from tests.support.scripted_project import (

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_requests import CreateSession, SearchResult, SearchSessions, UpdateSession
+from codeloop.schema.api.session_requests import SESSION_CREATE, SESSION_UPDATE, CreateSession, UpdateSession
+from codeloop.schema.api.session_search import SESSION_SEARCH, SearchResult, SearchSessions
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import SESSION_CREATE, SESSION_SEARCH, SESSION_UPDATE
 from tests.support.scripted_project import ScriptedProject, both_clients, make_answer, make_call, open_scripted_project
 
 __all__ = ["both_clients"]

@@ -14,8 +14,17 @@ from codeloop.client.local import LocalClient
 from codeloop.model.chat import ModelEvent, ModelRequest, RetryScheduled
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.model.testing.scripted_model import SCRIPT_INFO
-from codeloop.schema.api.session_inputs import Prompt, TextPartInput
+from codeloop.schema.api.session_inputs import ABORT, PROMPT_ASYNC, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import (
+    SESSION_CHILDREN,
+    SESSION_CREATE,
+    SESSION_DELETE,
+    SESSION_EVERYTHING,
+    SESSION_GET,
+    SESSION_LIST,
+    SESSION_STATUS,
+    SESSION_TODO,
+    SESSION_UPDATE,
     ArchiveTime,
     CreateSession,
     ListAllSessions,
@@ -26,20 +35,7 @@ from codeloop.schema.api.session_requests import (
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import Busy, Retry
 from codeloop.schema.message import Session, Todo
-from codeloop.schema.operation import (
-    ABORT,
-    PROMPT_ASYNC,
-    SESSION_CHILDREN,
-    SESSION_CREATE,
-    SESSION_DELETE,
-    SESSION_EVERYTHING,
-    SESSION_GET,
-    SESSION_LIST,
-    SESSION_STATUS,
-    SESSION_TODO,
-    SESSION_UPDATE,
-    NoArguments,
-)
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PermissionRule
 from tests.cli.program import UNCONFINED
 from tests.support.scripted_project import (

@@ -10,12 +10,21 @@ import pytest
 from codeloop.agent.title import is_untitled
 from codeloop.model.chat import AssistantModelMessage, CallPiece
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_inputs import MessageWithParts, Prompt, RunShell, TextPartInput
-from codeloop.schema.api.session_requests import RevertSession, SessionId, UpdateSession
+from codeloop.schema.api.session_inputs import (
+    ABORT,
+    PROMPT,
+    PROMPT_ASYNC,
+    SESSION_SHELL,
+    MessageWithParts,
+    Prompt,
+    RunShell,
+    TextPartInput,
+)
+from codeloop.schema.api.session_requests import SESSION_UPDATE, SessionId, UpdateSession
+from codeloop.schema.api.session_undo import SESSION_REVERT, RevertSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.operation import ABORT, PROMPT, PROMPT_ASYNC, SESSION_REVERT, SESSION_SHELL, SESSION_UPDATE
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolStateRunning
 from codeloop.schema.permission import PermissionRule
 from tests.support.scripted_project import (

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from codeloop.app.handlers.workspace import files
-from codeloop.schema.api.files import FileContent, FileNode, FileQuery
+from codeloop.schema.api.files import FILE_LIST, FILE_READ, FILE_STATUS, FileContent, FileNode, FileQuery
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import Limit
-from codeloop.schema.operation import FILE_LIST, FILE_READ, FILE_STATUS, NoArguments
+from codeloop.schema.operation import NoArguments
 from tests.support.scripted_project import ScriptedProject, open_scripted_project, wait_for_result
 from tests.workspace.snapshot.trees_on_disk import git, repository, write
 

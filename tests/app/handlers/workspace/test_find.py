@@ -8,10 +8,9 @@ from typing import Any
 
 import pytest
 
-from codeloop.schema.api.files import FindFiles, FindSymbols, FindText
+from codeloop.schema.api.files import FIND_FILES, FIND_SYMBOLS, FIND_TEXT, FS_FIND, FindFiles, FindSymbols, FindText
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import FILES_LINE, FILES_LINES, Limit
-from codeloop.schema.operation import FIND_FILES, FIND_SYMBOLS, FIND_TEXT, FS_FIND
 from codeloop.workspace.search import file_index as module
 from codeloop.workspace.search.ripgrep import Ripgrep
 from tests.support.scripted_project import ScriptedProject, open_scripted_project

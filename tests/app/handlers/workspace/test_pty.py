@@ -11,10 +11,7 @@ from codeloop.app.app import App
 from codeloop.app.models.open_models import SingleModel
 from codeloop.client.local import LocalClient
 from codeloop.model.testing.scripted_model import ScriptedModel
-from codeloop.schema.api.pty import CreatePty, Pty, PtyId, PtySize, UpdatePty
-from codeloop.schema.errors import OperationError
-from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyExited, PtyUpdated
-from codeloop.schema.operation import (
+from codeloop.schema.api.pty import (
     PTY_CREATE,
     PTY_GET,
     PTY_LIST,
@@ -22,9 +19,15 @@ from codeloop.schema.operation import (
     PTY_SHELLS,
     PTY_TICKET,
     PTY_UPDATE,
-    AnyOperation,
-    NoArguments,
+    CreatePty,
+    PtyId,
+    PtySize,
+    UpdatePty,
 )
+from codeloop.schema.errors import OperationError
+from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyExited, PtyUpdated
+from codeloop.schema.operation import AnyOperation, NoArguments
+from codeloop.schema.resources import Pty
 from tests.support.scripted_project import (
     ScriptedProject,
     make_startup,

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from codeloop.schema.api.files import VcsDiffQuery, VcsFileDiff
+from codeloop.schema.api.files import VCS_DIFF, VCS_GET, VCS_STATUS, VcsDiffQuery, VcsFileDiff
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.operation import VCS_DIFF, VCS_GET, VCS_STATUS, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 from tests.support.scripted_project import ScriptedProject, open_scripted_project, wait_for_result

@@ -11,7 +11,7 @@ from textual.pilot import Pilot
 
 from codeloop.schema.api.mcp import McpPromptCompletion
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, MessageWithParts
-from codeloop.schema.api.session_requests import MessageId
+from codeloop.schema.api.session_messages import MessageId
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import StampedEvent
 from codeloop.schema.message import ModelRef, UserMessage, UserTime

@@ -14,8 +14,9 @@ from textual.widgets import Input
 
 from codeloop.client.questions.requester import find_requester
 from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.answers import QUESTION_LIST
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.operation import QUESTION_LIST, NoArguments
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionInfo, QuestionOption, QuestionRequest
 from codeloop.tui.actions.send import send_answer

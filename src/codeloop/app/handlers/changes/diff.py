@@ -3,11 +3,9 @@
 from collections.abc import Sequence
 
 from codeloop.agent.answer.turn_diffs import compare_turn
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.changes.revert import diff_undo
 from codeloop.app.project import Project
-from codeloop.schema import operation
-from codeloop.schema.api.session_requests import SessionDiffQuery
+from codeloop.schema.api.session_undo import SessionDiffQuery
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.store.conversation import Entry, find_turn_end, find_turn_start, find_undo_start
@@ -15,7 +13,6 @@ from codeloop.store.subagents import list_positioned_entries
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 
 
-@handles(operation.SESSION_DIFF)
 async def diff_session(project: Project, args: SessionDiffQuery) -> list[SnapshotFileDiff]:
     """Return the file changes of one turn, of all turns (`whole`), or of the present undo.
 

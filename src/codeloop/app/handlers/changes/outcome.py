@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from codeloop.schema.api.session_requests import FileConflict, FileDone, FilesOutcome
+from codeloop.schema.api.session_undo import FileConflict, FileDone, FilesOutcome
 from codeloop.workspace.snapshot.object_store import TreeEntry
 from codeloop.workspace.snapshot.restore import Conflict, Restoration, RestoreResult
 

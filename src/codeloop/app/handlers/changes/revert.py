@@ -8,12 +8,15 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 import msgspec
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.changes.outcome import add_conflicts, describe_outcome
 from codeloop.app.handlers.changes.undo_plan import plan_undo
 from codeloop.app.project import Project
-from codeloop.schema import operation
-from codeloop.schema.api.session_requests import RevertedSession, RevertSession, UndoFiles, UnrevertSession
+from codeloop.schema.api.session_undo import (
+    RevertedSession,
+    RevertSession,
+    UndoFiles,
+    UnrevertSession,
+)
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import UNDO_TIME
@@ -27,7 +30,6 @@ from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, rest
 from codeloop.workspace.snapshot.snapshots import Snapshots
 
 
-@handles(operation.SESSION_REVERT)
 async def revert_session(project: Project, args: RevertSession) -> RevertedSession:
     """Undo everything from a message on; for an unknown message nothing is changed.
 
@@ -60,7 +62,6 @@ def _find_turn_point(conversation: Conversation, start: int) -> int | None:
     return end if end < len(conversation.entries) else None
 
 
-@handles(operation.SESSION_UNREVERT)
 async def unrevert_session(project: Project, args: UnrevertSession) -> RevertedSession:
     """Redo the undone changes. Files that were changed since the undo stay as they are."""
     session, conversation = read_idle_session(project, args.session_id)

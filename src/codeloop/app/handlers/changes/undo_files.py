@@ -8,12 +8,10 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from codeloop.agent.answer.turn_diffs import find_step_changes
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.changes.outcome import add_conflicts, describe_outcome
 from codeloop.app.handlers.changes.revert import lock_unless_dry_run, read_idle_session, restore_files
 from codeloop.app.project import Project
-from codeloop.schema import operation
-from codeloop.schema.api.session_requests import UndoFiles, UndoneFiles
+from codeloop.schema.api.session_undo import UndoFiles, UndoneFiles
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import UNDO_TIME
 from codeloop.schema.message import Session
@@ -44,7 +42,6 @@ class _FilesPlan(Struct, frozen=True):
     conflicts: tuple[Conflict, ...] = ()
 
 
-@handles(operation.UNDO_FILES)
 async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
     """Undo the last turn's changes to some files, where these still have the turn's content; or redo them.
 

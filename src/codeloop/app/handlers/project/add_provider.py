@@ -3,14 +3,12 @@
 import asyncio
 import re
 
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.config.file_entries import choose_entry_file, write_entry
 from codeloop.model.base_url import parse_origin, redact_url
 from codeloop.model.catalog.server_models import request_server_models
 from codeloop.model.credentials.store import is_valid_key
 from codeloop.model.errors import ModelUnavailable
-from codeloop.schema import operation
 from codeloop.schema.api.providers import AddProvider, ServerAddress, ServerModels
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.wire import JSON
@@ -19,7 +17,6 @@ _PROVIDER_ID = r"[a-z0-9][a-z0-9._-]{0,63}"
 _MAX_MODEL_NAME_CHARS = 200
 
 
-@handles(operation.PROVIDER_MODELS)
 async def list_models(_project: Project, args: ServerAddress) -> ServerModels:
     """Return the models of a server. Raises OperationError for an invalid address, or when no server answers."""
     _check_key(args.key)
@@ -30,7 +27,6 @@ async def list_models(_project: Project, args: ServerAddress) -> ServerModels:
     return ServerModels(base_url=models.base_url, models=list(models.models), needs_key=models.needs_key)
 
 
-@handles(operation.PROVIDER_ADD)
 async def add_provider(project: Project, args: AddProvider) -> bool:
     """Add a server to the user's configuration, and store its key; both apply from the next request on.
 

@@ -1,24 +1,20 @@
 """Handlers that list the agents, skills and commands of a project."""
 
 from codeloop.agent.request.system_prompt import SAMPLING_AGENT
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.extend.commands import COMPACT_COMMAND, build_commands
 from codeloop.extend.skills import load_skill
-from codeloop.schema import operation
 from codeloop.schema.api.agents import Agent, Command, Skill
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
 
 
-@handles(operation.AGENT_LIST)
 async def list_agents(project: Project, _args: NoArguments) -> list[Agent]:
     """Return the agents sorted by name, including hidden ones, except the internal one for sampling by MCP servers."""
     return [project.engine.agents[name] for name in sorted(project.engine.agents) if name != SAMPLING_AGENT]
 
 
-@handles(operation.SKILL_LIST)
 async def list_skills(project: Project, _args: NoArguments) -> list[Skill]:
     """Return the skills sorted by name, without unreadable ones."""
     loaded: list[Skill] = []
@@ -30,7 +26,6 @@ async def list_skills(project: Project, _args: NoArguments) -> list[Skill]:
     return loaded
 
 
-@handles(operation.COMMAND_LIST)
 async def list_commands(project: Project, _args: NoArguments) -> list[Command]:
     """Return the commands sorted by name, except `compact`, which is no prompt. The template of a skill is its text."""
     commands = sorted(find_commands(project).items())

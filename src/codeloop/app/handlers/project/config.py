@@ -6,7 +6,6 @@ import os
 import re
 from pathlib import Path
 
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
 from codeloop.config.config_text import NotEditable, edit_text, find_changed_settings
@@ -19,8 +18,9 @@ from codeloop.config.trust.layer_filter import filter_layer
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.kit.jsonc import Document, parse_jsonc
 from codeloop.kit.text.suggest import format_suggestion
-from codeloop.schema import operation
-from codeloop.schema.api.project import UpdateConfig
+from codeloop.schema.api.config import (
+    UpdateConfig,
+)
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.operation import NoArguments
@@ -29,31 +29,26 @@ from codeloop.workspace.files.atomic_write import Replacement, replace_file
 from codeloop.workspace.files.safe_open import read_file_if_exists
 
 
-@handles(operation.CONFIG_GET)
 async def get_config(project: Project, _args: NoArguments) -> JSON:
     """Return the merged configuration in the form of a file, without secrets."""
     return _redact(project, project.settings)
 
 
-@handles(operation.CONFIG_SETTINGS)
 async def get_full_config(project: Project, _args: NoArguments) -> JSON:
     """Return the configuration as `get_config` does, with settings that OpenCode's format does not have."""
     return _redact_full(project, project.settings)
 
 
-@handles(operation.CONFIG_ORIGINS)
 async def list_origins(project: Project, _args: NoArguments) -> dict[str, str]:
     """Return the file and line of each configured value, by its dotted path."""
     return {path: str(origin) for path, origin in project.settings.loaded.provenance.items()}
 
 
-@handles(operation.CONFIG_WARNINGS)
 async def list_warnings(project: Project, _args: NoArguments) -> list[str]:
     """Return the warnings about the configuration, one line each: of unknown keys, missing trust and others."""
     return list(project.settings.loaded.warnings)
 
 
-@handles(operation.CONFIG_UPDATE)
 async def update_config(project: Project, args: UpdateConfig) -> JSON:
     """Merge settings into the project's configuration file, and return the new configuration; null removes a setting.
 

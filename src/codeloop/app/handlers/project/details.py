@@ -5,9 +5,9 @@ from pathlib import Path
 import msgspec
 
 from codeloop.config.files import read_text, write_private
-from codeloop.schema.api.project import ProjectCommands, ProjectIcon
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES
+from codeloop.schema.resources import ProjectCommands, ProjectIcon
 from codeloop.schema.wire import Wire
 
 _DETAILS_FILE = "about.json"

@@ -2,15 +2,12 @@
 
 import asyncio
 
-from codeloop.app.handlers import handles
 from codeloop.app.language.edit_finisher import make_formatters
 from codeloop.app.project import Project
-from codeloop.schema import operation
 from codeloop.schema.api.project import FormatterStatus
 from codeloop.schema.operation import NoArguments
 
 
-@handles(operation.FORMATTER_STATUS)
 async def list_formatters(project: Project, _args: NoArguments) -> list[FormatterStatus]:
     """Return the formatters; `enabled`: whether one formats files of this directory after an edit."""
     states = await asyncio.to_thread(make_formatters(project.settings, project.workspace).list_states)

@@ -4,10 +4,8 @@ import logging
 
 import msgspec
 
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema import operation
 from codeloop.schema.api.project import WriteLog
 from codeloop.schema.limits import CLIENT_LOG
 
@@ -15,7 +13,6 @@ _LOG = logging.getLogger("codeloop.client")
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warn": logging.WARNING, "error": logging.ERROR}
 
 
-@handles(operation.LOG)
 async def write_log(_project: Project, args: WriteLog) -> bool:
     """Write a client's message to the log as one line, cut to CLIENT_LOG."""
     extra = f" {msgspec.json.encode(args.extra).decode()}" if args.extra else ""

@@ -2,12 +2,10 @@
 
 import asyncio
 
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
 from codeloop.lsp.server import LanguageServer
 from codeloop.lsp.symbols import find_workspace_symbols
-from codeloop.schema import operation
 from codeloop.schema.api.files import FindSymbols, Symbol
 from codeloop.schema.api.project import LSPStatus
 from codeloop.schema.operation import NoArguments
@@ -24,7 +22,6 @@ def _list_loaded_servers(project: Project) -> list[LanguageServer]:
     return [each.server for each in languages.trackers.values()] if languages is not None else []
 
 
-@handles(operation.LSP_STATUS)
 async def list_servers(project: Project, _args: NoArguments) -> list[LSPStatus]:
     """Return the connected servers, and those that failed and are not started again."""
     return [
@@ -40,7 +37,6 @@ async def list_servers(project: Project, _args: NoArguments) -> list[LSPStatus]:
     ]
 
 
-@handles(operation.FIND_SYMBOLS)
 async def find_symbols(project: Project, args: FindSymbols) -> list[Symbol]:
     """Return the symbols that running servers find for a query; servers that fail are left out."""
     clients = [server.client for server in _list_loaded_servers(project)]

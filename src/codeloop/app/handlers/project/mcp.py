@@ -1,15 +1,20 @@
 """Handlers of MCP servers: their states, adding, connecting and disconnecting them, and their resources."""
 
 from codeloop.app.extensions.mcp import make_server_tools
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.extend.mcp.definition import parse_definition
 from codeloop.extend.mcp.mcp_server import McpServer, ServerState, is_sandboxed
 from codeloop.extend.mcp.mcp_servers import McpServers
 from codeloop.extend.mcp.tools.prompts import complete_argument
 from codeloop.extend.mcp.transport.failures import ServerFailed
-from codeloop.schema import operation
-from codeloop.schema.api.mcp import AddMcp, CompleteMcpPrompt, McpName, McpPromptCompletion, McpResource, MCPStatus
+from codeloop.schema.api.mcp import (
+    AddMcp,
+    CompleteMcpPrompt,
+    McpName,
+    McpPromptCompletion,
+    McpResource,
+    MCPStatus,
+)
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
@@ -30,13 +35,11 @@ def open_mcp_servers(project: Project) -> McpServers:
     return project.services.open_mcp_table().running
 
 
-@handles(operation.MCP_STATUS)
 async def get_statuses(project: Project, _args: NoArguments) -> dict[str, MCPStatus]:
     """Return the state of each MCP server, by name."""
     return _describe_statuses(open_mcp_servers(project)) if project.services.mcp is not None else {}
 
 
-@handles(operation.MCP_ADD)
 async def add_server(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
     """Add a server for as long as the project is open, and connect to it; return the states of all servers.
 
@@ -53,7 +56,6 @@ async def add_server(project: Project, args: AddMcp) -> dict[str, MCPStatus]:
     return _describe_statuses(servers)
 
 
-@handles(operation.MCP_CONNECT)
 async def connect_server(project: Project, args: McpName) -> bool:
     """Enable a server and connect to it; return whether that worked. Raises OperationError: no such server."""
     server = find_server(project, args.name)
@@ -61,7 +63,6 @@ async def connect_server(project: Project, args: McpName) -> bool:
     return await _try_connect(server)
 
 
-@handles(operation.MCP_DISCONNECT)
 async def disconnect_server(project: Project, args: McpName) -> bool:
     """Stop a server and disable it. Raises OperationError: no such server."""
     server = find_server(project, args.name)
@@ -70,7 +71,6 @@ async def disconnect_server(project: Project, args: McpName) -> bool:
     return True
 
 
-@handles(operation.RESOURCE_LIST)
 async def list_resources(project: Project, _args: NoArguments) -> dict[str, McpResource]:
     """Return the known resources of the servers, by `server:uri`; no server is started."""
     table = project.services.mcp
@@ -88,7 +88,6 @@ async def list_resources(project: Project, _args: NoArguments) -> dict[str, McpR
     }
 
 
-@handles(operation.MCP_COMPLETE)
 async def complete_prompt_argument(project: Project, args: CompleteMcpPrompt) -> McpPromptCompletion:
     """Return completions for an argument of a server's prompt; empty if the server has none, or answers too late."""
     table = project.services.mcp

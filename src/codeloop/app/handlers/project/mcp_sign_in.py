@@ -2,19 +2,22 @@
 
 from urllib.parse import parse_qs, urlsplit
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.mcp import describe_status, find_server, open_mcp_servers
 from codeloop.app.project import Project
 from codeloop.extend.mcp.sign_in.background_sign_in import BackgroundSignIn
 from codeloop.extend.mcp.sign_in.login import SignInImpossible
 from codeloop.kit.desktop_programs import open_browser
-from codeloop.schema import operation
-from codeloop.schema.api.mcp import McpAuthCode, McpAuthRemoved, McpAuthStart, McpName, MCPStatus
+from codeloop.schema.api.mcp import (
+    McpAuthCode,
+    McpAuthRemoved,
+    McpAuthStart,
+    McpName,
+    MCPStatus,
+)
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import McpAddress, McpBrowserOpenFailed
 
 
-@handles(operation.MCP_AUTH_START)
 async def start_sign_in(project: Project, args: McpName) -> McpAuthStart:
     """Start a sign-in at a server, or continue a started one; return the address to open in a browser.
 
@@ -24,7 +27,6 @@ async def start_sign_in(project: Project, args: McpName) -> McpAuthStart:
     return McpAuthStart(authorization_url=url, oauth_state=parse_qs(urlsplit(url).query).get("state", [""])[0])
 
 
-@handles(operation.MCP_AUTH_CALLBACK)
 async def finish_sign_in(project: Project, args: McpAuthCode) -> MCPStatus:
     """Finish a sign-in with its code, and connect to the server; return the server's state."""
     server = find_server(project, args.name)
@@ -37,7 +39,6 @@ async def finish_sign_in(project: Project, args: McpAuthCode) -> MCPStatus:
     return describe_status(server)
 
 
-@handles(operation.MCP_AUTH_AUTHENTICATE)
 async def sign_in_with_browser(project: Project, args: McpName) -> MCPStatus:
     """Sign in at a server with a browser on this machine, wait for the end, and return the server's state.
 
@@ -52,7 +53,6 @@ async def sign_in_with_browser(project: Project, args: McpName) -> MCPStatus:
     return describe_status(server)
 
 
-@handles(operation.MCP_AUTH_REMOVE)
 async def remove_sign_in(project: Project, args: McpName) -> McpAuthRemoved:
     """Delete the credentials for a server. Raises OperationError if there is no such server."""
     await open_mcp_servers(project).sign_out(find_server(project, args.name))

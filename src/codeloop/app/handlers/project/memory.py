@@ -4,18 +4,15 @@ import asyncio
 from collections.abc import Iterable
 from pathlib import Path
 
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.extend.pages.memory_notes import NOTES_FOLDER, Note, read_notes
 from codeloop.kit.small_files import read_start
-from codeloop.schema import operation
 from codeloop.schema.api.project import MemoryNote
 from codeloop.schema.bounds.session import MEMORY_NOTE_FILE_BYTES, MEMORY_NOTE_FILES
 from codeloop.schema.operation import NoArguments
 from codeloop.workspace.git.repository import Git, GitFailed
 
 
-@handles(operation.MEMORY_LIST)
 async def list_notes(project: Project, _args: NoArguments) -> list[MemoryNote]:
     """Return the notes of the project by name; `stale` describes the changes of a note's files since it was written."""
     notes = await asyncio.to_thread(read_notes, project.workspace.root)

@@ -1,11 +1,12 @@
 """Handlers of permissions: open questions, rules in force, and "always" grants."""
 
 from codeloop.agent.calls.call_rules import find_profile, make_call_rules, make_lists_of_new_session
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.kit.wildcard import is_within
-from codeloop.schema import operation
-from codeloop.schema.api.session_inputs import AnswerPermission, RespondPermission
+from codeloop.schema.api.answers import (
+    AnswerPermission,
+    RespondPermission,
+)
 from codeloop.schema.errors import OperationError, SessionNotFound
 from codeloop.schema.event import PermissionAnswer
 from codeloop.schema.operation import NoArguments
@@ -22,7 +23,6 @@ _MAX_DECISIONS = 50
 """The latest decisions that `list_rules` returns."""
 
 
-@handles(operation.PERMISSION_LIST)
 async def list_pending_requests(project: Project, _args: NoArguments) -> list[PermissionRequest]:
     """Return the open permission questions of running processes."""
     # A process that was killed left its questions open; nobody waits for their answers any more.
@@ -30,7 +30,6 @@ async def list_pending_requests(project: Project, _args: NoArguments) -> list[Pe
     return [request for request in project.store.list_pending_permissions() if is_held(request.session_id)]
 
 
-@handles(operation.PERMISSION_REPLY)
 async def answer_request(project: Project, args: AnswerPermission) -> bool:
     """Answer a question. An edited "always" that allows more than the question offered needs `wider`.
 
@@ -49,13 +48,11 @@ async def answer_request(project: Project, args: AnswerPermission) -> bool:
     return True
 
 
-@handles(operation.PERMISSION_RESPOND)
 async def answer_request_by_old_route(project: Project, args: RespondPermission) -> bool:
     """Answer a question, by the older route of the API."""
     return await answer_request(project, AnswerPermission(request_id=args.permission_id, reply=args.response))
 
 
-@handles(operation.PERMISSION_RULES)
 async def list_rules(project: Project, args: PermissionQuery) -> PermissionsInForce:
     """Return the permission rules in force in a session, or in a new one. Raises OperationError: no such session."""
     engine, store = project.engine, project.store
@@ -87,7 +84,6 @@ async def list_rules(project: Project, args: PermissionQuery) -> PermissionsInFo
     )
 
 
-@handles(operation.PERMISSION_REVOKE)
 async def revoke_grant(project: Project, args: RevokeGrant) -> bool:
     """Revoke an "always" grant. Raises OperationError when no grant has this id."""
     if all(grant.id != args.grant_id for grant in project.store.permissions.list_all_grants()):

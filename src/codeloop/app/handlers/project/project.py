@@ -4,30 +4,20 @@ import asyncio
 from contextlib import closing, suppress
 from pathlib import Path
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.details import read_details
 from codeloop.app.handlers.workspace.vcs import list_work_trees
 from codeloop.app.handlers.worktrees.folder import list_worktrees
 from codeloop.app.project import Project
 from codeloop.config.project_root import GLOBAL_PROJECT_ID, read_root
-from codeloop.schema import operation
-from codeloop.schema.api.project import (
-    LocatedProject,
-    LocationInfo,
-    PathInfo,
-    ProjectDirectory,
-    ProjectId,
-    ProjectInfo,
-    ProjectTime,
-)
+from codeloop.schema.api.project import LocatedProject, LocationInfo, PathInfo, ProjectDirectory, ProjectId
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
+from codeloop.schema.resources import ProjectInfo, ProjectTime
 from codeloop.schema.wire import replace
 from codeloop.store.database import StoreError
 from codeloop.store.queries import UsedDirectory, open_queries
 
 
-@handles(operation.PATH_GET)
 async def get_paths(project: Project, _args: NoArguments) -> PathInfo:
     """Return the folders of the project, and those of codeloop's files."""
     paths, project_root = project.settings.paths, project.settings.project_root
@@ -40,7 +30,6 @@ async def get_paths(project: Project, _args: NoArguments) -> PathInfo:
     )
 
 
-@handles(operation.PROJECT_LIST)
 async def list_projects(project: Project, _args: NoArguments) -> list[ProjectInfo]:
     """Return all projects that were opened on this machine, newest change first; unreadable ones are left out."""
 
@@ -55,7 +44,6 @@ async def list_projects(project: Project, _args: NoArguments) -> list[ProjectInf
     return await asyncio.to_thread(read_projects)
 
 
-@handles(operation.PROJECT_CURRENT)
 async def get_current_project(project: Project, _args: NoArguments) -> ProjectInfo:
     """Return the project of the directory; without sessions its times are those of its data folder."""
     project_root = project.settings.project_root
@@ -67,7 +55,6 @@ async def get_current_project(project: Project, _args: NoArguments) -> ProjectIn
     return replace(info, worktree="/" if is_global else str(project_root.root))
 
 
-@handles(operation.PROJECT_DIRECTORIES)
 async def list_directories(project: Project, args: ProjectId) -> list[ProjectDirectory]:
     """Return the directories in which sessions of a project were held. Raises OperationError: no such project."""
     files = {file.parent.name: file for file in project.settings.paths.find_databases()}
@@ -84,7 +71,6 @@ async def list_directories(project: Project, args: ProjectId) -> list[ProjectDir
     return [*work_trees.values(), *(each for each in project_directories if each.directory not in work_trees)]
 
 
-@handles(operation.LOCATION_GET)
 async def get_location(project: Project, _args: NoArguments) -> LocationInfo:
     """Return the directory, and the project that it belongs to."""
     project_root = project.settings.project_root

@@ -5,13 +5,11 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.model.credentials.store import is_valid_key
 from codeloop.model.credentials.system_keyring import has_keyring
 from codeloop.model.errors import UnknownModel
 from codeloop.model.provider import Provider, explain_key_unstorable, resolve_base_url
-from codeloop.schema import operation
 from codeloop.schema.api.providers import (
     ApiAuth,
     FinishSignIn,
@@ -31,19 +29,16 @@ if TYPE_CHECKING:
     from codeloop.app.models.plugin_sign_in import PluginSignIns
 
 
-@handles(operation.CONFIG_PROVIDERS)
 async def list_usable_providers(project: Project, _args: NoArguments) -> UsableProviders:
     """Return the providers that can be used now, with their models."""
     return await project.services.provider_list.list_usable()
 
 
-@handles(operation.PROVIDER_LIST)
 async def list_providers(project: Project, _args: NoArguments) -> KnownProviders:
     """Return all known providers."""
     return await project.services.provider_list.list_known()
 
 
-@handles(operation.PROVIDER_AUTH)
 async def list_methods_by_provider(project: Project, _args: NoArguments) -> dict[str, list[ProviderAuthMethod]]:
     """Return the ways to sign in at each provider: those of plugins, else those without a plugin."""
     from codeloop.app.models.builtin_sign_in import list_methods
@@ -77,7 +72,6 @@ async def _get_plugin_sign_ins(project: Project) -> "PluginSignIns | None":
     return project.services.plugin_sign_ins
 
 
-@handles(operation.PROVIDER_AUTHORIZE)
 async def start_sign_in(project: Project, args: StartSignIn) -> StartedSignIn:
     """Start a sign-in, with a plugin if one signs in at the provider. Raises OperationError."""
     sign_ins = await _get_plugin_sign_ins(project)
@@ -89,7 +83,6 @@ async def start_sign_in(project: Project, args: StartSignIn) -> StartedSignIn:
     return await sign_ins.start_sign_in(args.provider_id, args.method, args.inputs or {})
 
 
-@handles(operation.PROVIDER_CALLBACK)
 async def finish_sign_in(project: Project, args: FinishSignIn) -> bool:
     """Wait for the end of a started sign-in, or finish it with its code. Raises OperationError if it fails."""
     sign_ins = await _get_plugin_sign_ins(project)
@@ -100,7 +93,6 @@ async def finish_sign_in(project: Project, args: FinishSignIn) -> bool:
     return True
 
 
-@handles(operation.AUTH_SET)
 async def set_auth(project: Project, args: SetAuth) -> bool:
     """Store a key for a provider's address, as `codeloop auth login` does, or the sign-in of a plugin's provider.
 
@@ -135,7 +127,6 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
     return True
 
 
-@handles(operation.AUTH_REMOVE)
 async def remove_auth(project: Project, args: ProviderId) -> bool:
     """Remove the stored key or sign-in of a provider, if there is one. Raises OperationError: no such provider."""
     if await asyncio.to_thread(project.providers.credentials.remove_entry, args.provider_id):

@@ -1,22 +1,18 @@
 """Handlers of the model's questions to the user."""
 
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.schema import operation
-from codeloop.schema.api.session_inputs import AnswerQuestion, RejectQuestion
+from codeloop.schema.api.answers import AnswerQuestion, RejectQuestion
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import QuestionAnswers, QuestionRefusal, QuestionRejected, QuestionReplied
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.question import QuestionRequest
 
 
-@handles(operation.QUESTION_LIST)
 async def list_pending_questions(project: Project, _args: NoArguments) -> list[QuestionRequest]:
     """Return the open questions of running processes."""
     return _list_pending(project)
 
 
-@handles(operation.QUESTION_REPLY)
 async def answer_question(project: Project, args: AnswerQuestion) -> bool:
     """Answer a request with one answer for each of its questions. Raises OperationError."""
     request = _find_pending(project, args.request_id)
@@ -27,7 +23,6 @@ async def answer_question(project: Project, args: AnswerQuestion) -> bool:
     return True
 
 
-@handles(operation.QUESTION_REJECT)
 async def reject_question(project: Project, args: RejectQuestion) -> bool:
     """Reject a request, with a message for the model if there is one. Raises OperationError."""
     request = _find_pending(project, args.request_id)

@@ -1,11 +1,9 @@
 """Handlers that list tools: all of them, and those that a model is offered."""
 
 from codeloop.agent.calls.call_rules import list_rulesets_of_new_session
-from codeloop.app.handlers import handles
 from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project
 from codeloop.model.chat import ModelInfo
-from codeloop.schema import operation
 from codeloop.schema.api.project import (
     ToolListItem,
     ToolListQuery,
@@ -13,13 +11,11 @@ from codeloop.schema.api.project import (
 from codeloop.schema.operation import NoArguments
 
 
-@handles(operation.TOOL_IDS)
 async def list_tool_ids(project: Project, _args: NoArguments) -> list[str]:
     """Return the names of all tools."""
     return [tool.name for tool in project.engine.toolbox.tools]
 
 
-@handles(operation.TOOL_LIST)
 async def list_tools(project: Project, args: ToolListQuery) -> list[ToolListItem]:
     """Return the tools that the default agent offers to a model. Raises CodeloopError if there is no such model."""
     info = _find_model(project, args)

@@ -2,11 +2,14 @@
 
 from collections.abc import Awaitable, Callable
 
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.schema import operation
 from codeloop.schema.api.session_requests import SessionId
-from codeloop.schema.api.tui import AppendPrompt, ExecuteCommand, PublishTui, ShowToast
+from codeloop.schema.api.tui import (
+    AppendPrompt,
+    ExecuteCommand,
+    PublishTui,
+    ShowToast,
+)
 from codeloop.schema.ids import new_id
 from codeloop.schema.live_events import (
     CommandSent,
@@ -47,21 +50,18 @@ _COMMANDS_BY_NAME = {
 }
 
 
-@handles(operation.TUI_APPEND_PROMPT)
 async def append_prompt(project: Project, args: AppendPrompt) -> bool:
     """Append text to the input of the prompt."""
     project.publish_live(PromptAppended(properties=PromptText(text=args.text)))
     return True
 
 
-@handles(operation.TUI_EXECUTE)
 async def execute_command(project: Project, args: ExecuteCommand) -> bool:
     """Run a command; for an unknown name the event has no command."""
     project.publish_live(CommandSent(properties=TuiCommand(command=_COMMANDS_BY_NAME.get(args.command))))
     return True
 
 
-@handles(operation.TUI_TOAST)
 async def show_toast(project: Project, args: ShowToast) -> bool:
     """Show a message."""
     toast = Toast(message=args.message, variant=args.variant, title=args.title, duration=args.duration)
@@ -69,14 +69,12 @@ async def show_toast(project: Project, args: ShowToast) -> bool:
     return True
 
 
-@handles(operation.TUI_PUBLISH)
 async def publish_event(project: Project, args: PublishTui) -> bool:
     """Publish one of the events for terminal UIs as it is, with a new id."""
     project.publish_live(replace(args.event, id=new_id("evt")))
     return True
 
 
-@handles(operation.TUI_SELECT)
 async def select_session(project: Project, args: SessionId) -> bool:
     """Show a session. Raises OperationError when no session has that id."""
     session = project.store.get_session(args.session_id)
@@ -92,10 +90,10 @@ def _make_command_handler(name: str) -> Callable[[Project, NoArguments], Awaitab
     return send
 
 
-handles(operation.TUI_SUBMIT_PROMPT)(_make_command_handler("prompt.submit"))
-handles(operation.TUI_CLEAR_PROMPT)(_make_command_handler("prompt.clear"))
-handles(operation.TUI_OPEN_HELP)(_make_command_handler("help.show"))
-handles(operation.TUI_OPEN_SESSIONS)(_make_command_handler("session.list"))
+submit_prompt = _make_command_handler("prompt.submit")
+clear_prompt = _make_command_handler("prompt.clear")
+open_help = _make_command_handler("help.show")
+open_sessions = _make_command_handler("session.list")
 # A quirk of OpenCode's API: this route opens the sessions.
-handles(operation.TUI_OPEN_THEMES)(_make_command_handler("session.list"))
-handles(operation.TUI_OPEN_MODELS)(_make_command_handler("model.list"))
+open_themes = _make_command_handler("session.list")
+open_models = _make_command_handler("model.list")

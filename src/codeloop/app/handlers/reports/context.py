@@ -13,12 +13,10 @@ from codeloop.agent.engine import Engine
 from codeloop.agent.moves import compute_compaction_threshold
 from codeloop.agent.request.request_cache import RequestCache
 from codeloop.agent.request.window import Window, make_window
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.app.toolbox import BUILTIN_TOOLS
 from codeloop.kit.text.truncate import count_bytes
 from codeloop.model.chat import ModelInfo, TextPiece, ToolSpec
-from codeloop.schema import operation
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.api.session_reports import ContextGroup, ContextPart, SessionContext
 from codeloop.schema.api.session_requests import SessionId
@@ -46,7 +44,6 @@ class _PartSize(NamedTuple):
     """In bytes."""
 
 
-@handles(operation.SESSION_CONTEXT)
 async def measure_context(project: Project, args: SessionId) -> SessionContext:
     """Return the parts of a session's next request, in tokens. Raises CodeloopError: no such session, no model."""
     session = project.store.find_session(args.session_id)

@@ -6,10 +6,8 @@ from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.session import list_family
 from codeloop.app.project import Project
-from codeloop.schema import operation
 from codeloop.schema.api.session_reports import ModelUse, SessionCost, SubagentUse
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError, SessionNotFound
@@ -17,7 +15,6 @@ from codeloop.schema.message import NO_TOKENS, Session, Tokens
 from codeloop.store.ledger import PaidRequest, open_ledger
 
 
-@handles(operation.SESSION_COST)
 async def sum_cost(project: Project, args: SessionId) -> SessionCost:
     """Return the usage of a session and its subagents, by model. Raises OperationError: no such session."""
     session = project.store.find_session(args.session_id)

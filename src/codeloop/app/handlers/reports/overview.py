@@ -3,9 +3,7 @@
 import asyncio
 from contextlib import closing, suppress
 
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.schema import operation
 from codeloop.schema.api.session_reports import SessionOverview, SessionOverviewQuery
 from codeloop.store.database import StoreError
 from codeloop.store.queries import open_queries
@@ -14,7 +12,6 @@ _ORDER_BY_STATE = {"waits": 0, "running": 1}
 """The order of the states that come first."""
 
 
-@handles(operation.SESSION_OVERVIEW)
 async def list_session_states(project: Project, args: SessionOverviewQuery) -> list[SessionOverview]:
     """Return the sessions: first those that wait for the user, then running ones, then the others, newest first."""
 

@@ -9,13 +9,11 @@ from typing import TypeVar
 
 import msgspec
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.session import list_family
 from codeloop.app.project import Project
 from codeloop.kit.text.secrets import SecretHider
 from codeloop.model.credentials.environment import is_key_variable
 from codeloop.model.errors import ModelUnavailable
-from codeloop.schema import operation
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_reports import ShareableSession, SharedSession
 from codeloop.schema.api.session_requests import SessionId
@@ -47,7 +45,6 @@ _SHOWN_DIFF_FIELDS = ("file", "patch", "additions", "deletions")
 _WireT = TypeVar("_WireT", bound=Wire)
 
 
-@handles(operation.SESSION_SHAREABLE)
 async def make_shareable(project: Project, args: SessionId) -> ShareableSession:
     """Return a session with its subagents' sessions, without secrets. Raises SessionNotFound."""
     session = project.store.find_session(args.session_id)

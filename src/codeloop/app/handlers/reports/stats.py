@@ -9,9 +9,7 @@ from pathlib import Path
 import msgspec
 
 from codeloop.agent.request.spending_sums import find_day_start
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.schema import operation
 from codeloop.schema.api.session_reports import Figures, NamedFigures, Stats, StatsQuery
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import NO_TOKENS, Tokens
@@ -57,7 +55,6 @@ class _UsageSums(msgspec.Struct):
     projects: defaultdict[str, _UsageSum] = msgspec.field(default_factory=lambda: defaultdict(_UsageSum))
 
 
-@handles(operation.SESSION_STATS)
 async def sum_stats(project: Project, args: StatsQuery) -> Stats:
     """Return the sums of this project, or of all projects: of every request, also of what was undone or deleted since.
 

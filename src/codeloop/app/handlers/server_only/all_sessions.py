@@ -5,19 +5,16 @@ from contextlib import closing, suppress
 
 from msgspec.structs import asdict
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.project import list_projects
 from codeloop.app.project import Project
-from codeloop.schema import server_operation as operation
-from codeloop.schema.api.project import ProjectInfo
 from codeloop.schema.api.server_operations import GlobalSession, ListGlobalSessions, SessionProject
 from codeloop.schema.message import Session
 from codeloop.schema.operation import NoArguments
+from codeloop.schema.resources import ProjectInfo
 from codeloop.store.database import StoreError
 from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries
 
 
-@handles(operation.GLOBAL_SESSIONS)
 async def list_sessions_of_all_projects(project: Project, args: ListGlobalSessions) -> list[GlobalSession]:
     """Return the sessions of every project with their projects, newest change first."""
     projects = {each.id: each for each in await list_projects(project, NoArguments())}

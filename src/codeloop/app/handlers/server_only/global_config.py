@@ -3,7 +3,6 @@
 import asyncio
 from pathlib import Path
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.config import check_settings
 from codeloop.app.project import Project
 from codeloop.app.settings import ProjectSettings, find_settings
@@ -15,7 +14,6 @@ from codeloop.config.project_root import GLOBAL_PROJECT_ID, ProjectRoot
 from codeloop.config.redact import redact_config, redact_full_config
 from codeloop.config.sources import Layer
 from codeloop.kit.jsonc import parse_jsonc
-from codeloop.schema import server_operation as operation
 from codeloop.schema.api.server_operations import UpdateGlobalConfig
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
@@ -25,13 +23,11 @@ from codeloop.workspace.files.atomic_write import Replacement, replace_file
 from codeloop.workspace.files.safe_open import read_file_if_exists
 
 
-@handles(operation.GLOBAL_CONFIG_GET)
 async def get_global_config(project: Project, _args: NoArguments) -> JSON:
     """Return the user's configuration without any project's, and without secrets."""
     return _redact(await asyncio.to_thread(_load_config, project.settings), project.settings)
 
 
-@handles(operation.GLOBAL_CONFIG_UPDATE)
 async def update_global_config(project: Project, args: UpdateGlobalConfig) -> JSON:
     """Merge settings into the user's configuration file, and return the new configuration; null removes a setting.
 

@@ -2,12 +2,10 @@
 
 import asyncio
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.workspace.vcs import DIFF_CONTEXT_LINES, open_git
 from codeloop.app.project import Project
 from codeloop.kit.remove_tree import temporary_folder
 from codeloop.kit.text.undecodable import replace_undecodable
-from codeloop.schema import server_operation as operation
 from codeloop.schema.api.server_operations import AppliedPatch, ApplyPatch
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
@@ -15,7 +13,6 @@ from codeloop.workspace.git.repository import GitFailed
 from codeloop.workspace.git.working_diff import list_changes
 
 
-@handles(operation.VCS_DIFF_RAW)
 async def make_patch(project: Project, _args: NoArguments) -> str:
     """Return the changes since the last commit as one patch; "" outside a repository. Raises GitFailed."""
     git = open_git(project)
@@ -30,7 +27,6 @@ async def make_patch(project: Project, _args: NoArguments) -> str:
     return "\n".join(replace_undecodable(each.patch or "") for each in changes)
 
 
-@handles(operation.VCS_APPLY)
 async def apply_patch(project: Project, args: ApplyPatch) -> AppliedPatch:
     """Apply a patch to the work tree, completely or not at all. Raises OperationError."""
     git = open_git(project)

@@ -2,21 +2,18 @@
 
 import asyncio
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.details import read_details, write_details
 from codeloop.app.handlers.project.project import describe_project, get_current_project, read_or_guess_directories
 from codeloop.app.project import Project
-from codeloop.schema import server_operation as operation
-from codeloop.schema.api.project import ProjectInfo
 from codeloop.schema.api.server_operations import UpdateProject
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import ProjectUpdated
 from codeloop.schema.operation import NoArguments
+from codeloop.schema.resources import ProjectInfo
 from codeloop.schema.wire import replace
 from codeloop.workspace.git.repository import Git
 
 
-@handles(operation.PROJECT_UPDATE)
 async def update_project(project: Project, args: UpdateProject) -> ProjectInfo:
     """Change a project's name, icon or commands. Raises OperationError: no such project, or an unwritable file."""
     file = {file.parent.name: file for file in project.settings.paths.find_databases()}.get(args.project_id)
@@ -35,7 +32,6 @@ async def update_project(project: Project, args: UpdateProject) -> ProjectInfo:
     return info
 
 
-@handles(operation.GIT_INIT)
 async def init_repository(project: Project, _args: NoArguments) -> ProjectInfo:
     """Create a git repository in the directory, unless it is in one. With its first commit it becomes a project.
 

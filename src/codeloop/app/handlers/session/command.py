@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from codeloop.agent.calls.call_context import CallContext
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.agents import find_commands
 from codeloop.app.handlers.project.mcp import open_mcp_servers
 from codeloop.app.handlers.session.prompt import find_sent_prompt, run_prompt, summarize_session, wait_for_answer
@@ -24,7 +23,6 @@ from codeloop.extend.template import LiteralPiece, Piece, ShellPiece, expand_tem
 from codeloop.kit.text.mentions import list_mentions
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.permission.gate import Denied, Rejected
-from codeloop.schema import operation
 from codeloop.schema.api.agents import Agent, Command
 from codeloop.schema.api.session_inputs import (
     AgentPartInput,
@@ -50,7 +48,6 @@ from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
 
 
-@handles(operation.COMMAND)
 async def run_command(project: Project, args: InvokeCommand) -> MessageWithParts:
     """Expand a command, send it as a prompt, run the turn and return its last answer.
 
@@ -243,7 +240,6 @@ def _find_file(project: Project, name: str) -> Path | None:
         return None
 
 
-@handles(operation.SESSION_INIT)
 async def init_project(project: Project, args: InitSession) -> bool:
     """Have the model write the project's AGENTS.md; return True at the turn's end. Raises as `run_command` does."""
     model = f"{args.provider_id}/{args.model_id}"

@@ -6,10 +6,8 @@ from itertools import takewhile
 from codeloop import __version__
 from codeloop.agent.calls.call_rules import find_profile, list_ceilings, set_ceilings
 from codeloop.agent.moves import is_open
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.session_copies import choose_copy_time, give_new_ids, make_events, sum_usage
 from codeloop.app.project import Project
-from codeloop.schema import operation
 from codeloop.schema.api.session_requests import ForkSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import make_slug, new_id
@@ -20,7 +18,6 @@ from codeloop.schema.wire import JSON, replace
 _NUMBERED_TITLE = r"(?s)(.*) \(fork #(\d+)\)"
 
 
-@handles(operation.SESSION_FORK)
 async def fork_session(project: Project, args: ForkSession) -> Session:
     """Copy a session up to a message, which is not copied, in one transaction; messages keep their times.
 

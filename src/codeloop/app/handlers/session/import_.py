@@ -10,7 +10,6 @@ import msgspec
 
 from codeloop import __version__
 from codeloop.agent.calls.call_rules import Ceiling, read_ceilings, set_ceilings
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.session_copies import (
     choose_copy_time,
     give_new_ids,
@@ -19,7 +18,6 @@ from codeloop.app.handlers.session.session_copies import (
     sum_usage,
 )
 from codeloop.app.project import Project
-from codeloop.schema import operation
 from codeloop.schema.api.session_requests import ImportedSession, ImportSession
 from codeloop.schema.errors import MessageError, OperationError
 from codeloop.schema.ids import make_slug, new_id
@@ -37,7 +35,6 @@ _MAX_TIME_MS = 1 << 47
 _ID_PATTERN = r"(ses|msg|prt)_[0-9A-Za-z]{1,64}"
 
 
-@handles(operation.SESSION_IMPORT)
 async def import_session(project: Project, args: ImportSession) -> ImportedSession:
     """Store a session from a file. If one of its ids can't be kept, all are replaced, so nothing is overwritten.
 

@@ -7,19 +7,17 @@ from collections.abc import Sequence
 import msgspec
 
 from codeloop.agent.moves import list_queued_prompts
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.schema import operation
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.api.session_requests import (
+from codeloop.schema.api.session_messages import (
     ListMessages,
     MessageCursor,
     MessageId,
     PartId,
-    SessionId,
     UpdatePart,
     make_cursor_of_page,
 )
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import MessageGone, MessageRemoved, PartGone, PartRemoved, make_part_updated
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session
@@ -28,7 +26,6 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 
 
-@handles(operation.SESSION_MESSAGES)
 async def list_messages(project: Project, args: ListMessages) -> list[MessageWithParts]:
     """Return messages of a session, oldest first: all, or a page of them."""
     return read_page(project, args)[0]
@@ -68,13 +65,11 @@ def _convert_entries(entries: Sequence[Entry]) -> list[MessageWithParts]:
     return [MessageWithParts(info=entry.info, parts=list(entry.parts)) for entry in entries]
 
 
-@handles(operation.MESSAGE_GET)
 async def get_message(project: Project, args: MessageId) -> MessageWithParts:
     """Return one message."""
     return _convert_entries([_find_entry(project, args.session_id, args.message_id)])[0]
 
 
-@handles(operation.SESSION_QUEUED)
 async def list_queued(project: Project, args: SessionId) -> list[MessageWithParts]:
     """Return the prompts that are queued for the running turn, whether that runs here or in another process."""
     project.store.get_session(args.session_id)
@@ -83,7 +78,6 @@ async def list_queued(project: Project, args: SessionId) -> list[MessageWithPart
     return _convert_entries(list_queued_prompts(project.store.read_conversation(args.session_id)))
 
 
-@handles(operation.MESSAGE_DELETE)
 async def delete_message(project: Project, args: MessageId) -> bool:
     """Delete a message with its parts; the usage of an answer is subtracted from the session's sums.
 
@@ -104,7 +98,6 @@ async def delete_message(project: Project, args: MessageId) -> bool:
     return True
 
 
-@handles(operation.PART_UPDATE)
 async def update_part(project: Project, args: UpdatePart) -> Part:
     """Replace a part by another one with the same id, for example to edit a queued prompt.
 
@@ -118,7 +111,6 @@ async def update_part(project: Project, args: UpdatePart) -> Part:
     return part
 
 
-@handles(operation.PART_DELETE)
 async def delete_part(project: Project, args: PartId) -> bool:
     """Delete a part. Raises as `delete_message` does."""
     _check_part(_find_changeable(project, args.session_id, args.message_id), args.part_id)

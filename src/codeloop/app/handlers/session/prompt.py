@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 from msgspec import structs
 
 from codeloop.agent.moves import Stop, decide_next_move
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.store_prompt import make_user_message, store_prompt
 from codeloop.app.handlers.session.turn_settings import make_turn_settings
 from codeloop.app.project import Project
-from codeloop.schema import operation
 from codeloop.schema.api.session_inputs import (
     Goal,
     InvokeCommand,
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
 _CUT_OFF_MESSAGE = "The server ended while it worked on this. What was done is kept; say how to go on."
 
 
-@handles(operation.PROMPT)
 async def run_prompt(project: Project, args: Prompt) -> MessageWithParts:
     """Store a prompt, run the turn and return its last answer. The turn goes on if the caller is cancelled.
 
@@ -60,7 +57,6 @@ async def run_prompt(project: Project, args: Prompt) -> MessageWithParts:
     return _make_answer(project, args.session_id, stop)
 
 
-@handles(operation.PROMPT_ASYNC)
 async def start_prompt(project: Project, args: Prompt) -> None:
     """Store a prompt and start the turn, without waiting for it. A prompt that is sent again is ignored."""
     rounds = None
@@ -150,7 +146,6 @@ async def wait_for_answer(project: Project, sent_prompt: Entry, args: Prompt | I
     return _make_answer(project, args.session_id, stop)
 
 
-@handles(operation.SUMMARIZE)
 async def summarize_session(project: Project, args: Summarize) -> bool:
     """Summarise the conversation: later requests have the summary in its place. Return True; raises OperationError."""
     session = project.store.get_session(args.session_id)
@@ -168,7 +163,6 @@ async def summarize_session(project: Project, args: Summarize) -> bool:
     return True
 
 
-@handles(operation.ABORT)
 async def abort_turn(project: Project, args: SessionId) -> bool:
     """Stop the session's turn in any process of this machine; return whether no turn runs any more."""
     return await project.runs.abort_anywhere(args.session_id)

@@ -7,12 +7,10 @@ from collections.abc import Iterator
 from contextlib import closing
 from pathlib import Path
 
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.kit.jsonc import iterate_texts
 from codeloop.kit.text.word_search import compile_word_search
-from codeloop.schema import operation
-from codeloop.schema.api.session_requests import (
+from codeloop.schema.api.session_search import (
     Excerpt,
     FindInSession,
     SearchResult,
@@ -48,7 +46,6 @@ _MATCH_CONTEXT_CHARS = 40
 _WORD = r"[A-Za-z0-9]+"
 
 
-@handles(operation.SESSION_SEARCH)
 async def search_sessions(project: Project, args: SearchSessions) -> SearchResult:
     """Find a text in titles, prompts and answers, newest session first; bounded by `limit` sessions and by time.
 
@@ -93,7 +90,6 @@ def _cut_out(text: str, match_start: int, match_end: int, context: int) -> str:
     return ("…" if start else "") + text[start:end] + ("…" if end < len(text) else "")
 
 
-@handles(operation.SESSION_FIND)
 async def find_in_session(project: Project, args: FindInSession) -> TextMatches:
     """Find a text in prompts, answers, reasoning, and the inputs and outputs of tools.
 

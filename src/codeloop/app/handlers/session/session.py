@@ -7,13 +7,17 @@ from datetime import UTC, datetime
 from codeloop import __version__
 from codeloop.agent.calls.call_rules import read_ceilings, set_ceilings
 from codeloop.agent.title import UNTITLED_PREFIX
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.session.turn_settings import check_model
 from codeloop.app.project import Project
 from codeloop.config.project_root import GLOBAL_PROJECT_ID
 from codeloop.kit import fault_injection
-from codeloop.schema import operation
-from codeloop.schema.api.session_requests import CreateSession, ListAllSessions, ListSessions, SessionId, UpdateSession
+from codeloop.schema.api.session_requests import (
+    CreateSession,
+    ListAllSessions,
+    ListSessions,
+    SessionId,
+    UpdateSession,
+)
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import make_session_created, make_session_deleted
 from codeloop.schema.ids import make_slug, new_id, now_ms
@@ -26,7 +30,6 @@ from codeloop.store.database import StoreError
 from codeloop.store.queries import NO_LIMIT, SessionFilter, open_queries
 
 
-@handles(operation.SESSION_CREATE)
 async def create_session(project: Project, args: CreateSession) -> Session:
     """Create a session in the project's directory. Raises OperationError for an unknown parent, agent or model."""
     project_root = project.settings.project_root
@@ -66,7 +69,6 @@ def make_first_title(now: int) -> str:
     )
 
 
-@handles(operation.SESSION_LIST)
 async def list_sessions(project: Project, args: ListSessions) -> list[Session]:
     """Return sessions, newest change first. Raises OperationError when `limit` is below 1."""
     if args.limit < 1:
@@ -97,7 +99,6 @@ def _is_top(project: Project, directory: str) -> bool:
     )
 
 
-@handles(operation.SESSION_EVERYTHING)
 async def list_all_sessions(project: Project, args: ListAllSessions) -> list[Session]:
     """Return the sessions of every project, newest change first; databases that can't be read are left out."""
 
@@ -111,13 +112,11 @@ async def list_all_sessions(project: Project, args: ListAllSessions) -> list[Ses
     return await asyncio.to_thread(read_sessions)
 
 
-@handles(operation.SESSION_GET)
 async def get_session(project: Project, args: SessionId) -> Session:
     """Return a session."""
     return project.store.get_session(args.session_id)
 
 
-@handles(operation.SESSION_UPDATE)
 async def update_session(project: Project, args: UpdateSession) -> Session:
     """Rename a session, archive it, or change its metadata and rules. Its time of change, and so its order, stays."""
     if args.title is not None and not args.title.strip():
@@ -147,25 +146,21 @@ def _merge_metadata(session: Session, metadata: JSON | None) -> JSON:
     return {"metadata": set_ceilings(merged, read_ceilings(session))}
 
 
-@handles(operation.SESSION_CHILDREN)
 async def list_children(project: Project, args: SessionId) -> list[Session]:
     """Return the sessions of a session's subagents, newest change first."""
     return project.store.list_sessions(parent=project.store.get_session(args.session_id).id, limit=NO_LIMIT)
 
 
-@handles(operation.SESSION_TODO)
 async def get_todos(project: Project, args: SessionId) -> list[Todo]:
     """Return the task list that the model keeps."""
     return project.store.list_todos(project.store.get_session(args.session_id).id)
 
 
-@handles(operation.SESSION_STATUS)
 async def get_statuses(project: Project, _args: NoArguments) -> dict[str, Status]:
     """Return the state of each session that is not idle in this process, by id."""
     return dict(project.store.statuses)
 
 
-@handles(operation.SESSION_DELETE)
 async def delete_session(project: Project, args: SessionId) -> bool:
     """Delete a session and its subagents' sessions. Raises OperationError while a turn runs in one of them."""
     family = list_family(project, project.store.get_session(args.session_id))
@@ -191,8 +186,6 @@ def list_family(project: Project, session: Session) -> list[Session]:
     return family
 
 
-@handles(operation.SESSION_SHARE)
-@handles(operation.SESSION_UNSHARE)
 async def refuse_sharing(project: Project, args: SessionId) -> Session:
     """Refuse: a session never leaves this machine by itself. Raises OperationError."""
     project.store.get_session(args.session_id)

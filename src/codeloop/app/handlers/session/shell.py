@@ -5,12 +5,10 @@ import asyncio
 from codeloop.agent.answer.answer_lifecycle import make_answer
 from codeloop.agent.calls.call_context import CallContext
 from codeloop.agent.engine import TurnSettings
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.changes.final_undo import make_discard_events
 from codeloop.app.handlers.session.store_prompt import check_ids, make_user_message
 from codeloop.app.handlers.session.turn_settings import choose_agent, choose_model, make_turn_settings
 from codeloop.app.project import Project
-from codeloop.schema import operation
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.api.session_inputs import MessageWithParts, RunShell
 from codeloop.schema.errors import CodeloopError, OperationError
@@ -36,7 +34,6 @@ from codeloop.tool.tool import ToolFailure
 from codeloop.tool.truncate import truncate_output
 
 
-@handles(operation.SESSION_SHELL)
 async def run_shell_command(project: Project, args: RunShell) -> MessageWithParts:
     """Run a command line in the session's shell; return the message with the call and its result. No model is asked.
 

@@ -5,9 +5,7 @@ import time
 from contextlib import closing, suppress
 from pathlib import Path
 
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.schema import operation
 from codeloop.schema.api.session_requests import StoppedSession, StoppedSessions
 from codeloop.schema.bounds.session import STOP_ALL_TIME, STOP_POLL
 from codeloop.schema.errors import OperationError
@@ -17,7 +15,6 @@ from codeloop.store.lease import request_stop
 from codeloop.store.queries import open_queries
 
 
-@handles(operation.STOP_ALL)
 async def stop_all(project: Project, _args: NoArguments) -> StoppedSessions:
     """Ask all processes to stop their turns, and wait up to STOP_ALL_TIME; `left`: the sessions that still run.
 

@@ -9,13 +9,18 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.workspace.vcs import open_git
 from codeloop.app.project import Project
 from codeloop.kit.text.diff import make_unified_diff, split_lines
 from codeloop.kit.text.undecodable import replace_undecodable
-from codeloop.schema import operation
-from codeloop.schema.api.files import File, FileContent, FileNode, FilePatch, FileQuery, PatchHunk
+from codeloop.schema.api.files import (
+    File,
+    FileContent,
+    FileNode,
+    FilePatch,
+    FileQuery,
+    PatchHunk,
+)
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import FILES_CONTENT, SNAPSHOT_DIFF
 from codeloop.schema.operation import NoArguments
@@ -43,7 +48,6 @@ class ResolvedFile(Struct, frozen=True):
     root: Path
 
 
-@handles(operation.FILE_LIST)
 async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
     """Return the entries of a folder, folders first.
 
@@ -78,7 +82,6 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
     return await asyncio.to_thread(read_entries)
 
 
-@handles(operation.FILE_READ)
 async def read_file_content(project: Project, args: FileQuery) -> FileContent:
     """Return the content of a file, "" for a missing one; with a diff if its text differs from the last commit.
 
@@ -101,7 +104,6 @@ async def read_file_content(project: Project, args: FileQuery) -> FileContent:
     return await asyncio.to_thread(_add_diff, file_content, name, before, text)
 
 
-@handles(operation.FILE_STATUS)
 async def list_changed_files(project: Project, _args: NoArguments) -> list[File]:
     """Return the files that differ from the last commit, with paths relative to the directory. Raises GitFailed."""
     git = open_git(project)

@@ -2,12 +2,16 @@
 
 import asyncio
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.project.project import get_location
 from codeloop.app.project import Project
 from codeloop.kit.text.undecodable import replace_undecodable
-from codeloop.schema import operation
-from codeloop.schema.api.files import FileSystemEntry, FindFiles, FindText, FoundFiles, FoundLine
+from codeloop.schema.api.files import (
+    FileSystemEntry,
+    FindFiles,
+    FindText,
+    FoundFiles,
+    FoundLine,
+)
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import FILES_NAMES, FILES_QUERY
 from codeloop.schema.operation import NoArguments
@@ -18,7 +22,6 @@ _DEFAULT_MAX_FILES = 100
 _DEFAULT_MAX_COMPLETIONS = 20
 
 
-@handles(operation.FIND_TEXT)
 async def find_text(project: Project, args: FindText) -> list[FoundLine]:
     """Return the first lines that match a regular expression, with paths relative to the directory.
 
@@ -31,14 +34,12 @@ async def find_text(project: Project, args: FindText) -> list[FoundLine]:
         raise OperationError("BadRequest", f"The files can't be searched: {replace_undecodable(str(error))}") from error
 
 
-@handles(operation.FIND_FILES)
 async def find_files(project: Project, args: FindFiles) -> list[str]:
     """Return the files and folders whose path has the characters of the query in their order, best matches first."""
     kind: NameKind | None = args.type or ("file" if args.dirs is False else None)
     return [replace_undecodable(name.path) for name in await _find_names(project, args, kind, _DEFAULT_MAX_FILES)]
 
 
-@handles(operation.FS_FIND)
 async def complete_path(project: Project, args: FindFiles) -> FoundFiles:
     """Return completions of a path: the results of `find_files`, with the directory that they are relative to."""
     names = await _find_names(project, args, args.type, _DEFAULT_MAX_COMPLETIONS)

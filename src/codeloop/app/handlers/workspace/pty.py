@@ -1,40 +1,26 @@
 """Handlers of terminals (PTYs) that clients open in the project. Their bytes go over `server.pty_socket`."""
 
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
-from codeloop.schema import operation
-from codeloop.schema.api.pty import (
-    CreatePty,
-    Pty,
-    PtyEnd,
-    PtyGone,
-    PtyId,
-    PtyInfo,
-    PtyShell,
-    PtyTicketConnectToken,
-    UpdatePty,
-)
+from codeloop.schema.api.pty import CreatePty, PtyId, PtyShell, PtyTicketConnectToken, UpdatePty
 from codeloop.schema.bounds.server import PTY_TICKET, PTY_TITLE
 from codeloop.schema.errors import OperationError
 from codeloop.schema.live_events import PtyCreated, PtyDeleted, PtyExited, PtyUpdated
 from codeloop.schema.operation import NoArguments
+from codeloop.schema.resources import Pty, PtyEnd, PtyGone, PtyInfo
 from codeloop.workspace.terminal.shell_choice import choose_program, list_shells
 from codeloop.workspace.terminal.terminals import Terminal
 
 
-@handles(operation.PTY_SHELLS)
 async def list_installed_shells(project: Project, _args: NoArguments) -> list[PtyShell]:
     """Return the shells that are installed."""
     return list_shells(project.workspace.environment)
 
 
-@handles(operation.PTY_LIST)
 async def list_terminals(project: Project, _args: NoArguments) -> list[Pty]:
     """Return every terminal, the oldest first."""
     return [terminal.info for terminal in project.workspace.terminals.list_terminals()]
 
 
-@handles(operation.PTY_CREATE)
 async def create_terminal(project: Project, args: CreatePty) -> Pty:
     """Open a terminal. It is the user's own, in no sandbox; but none is opened where a required one can't be had.
 
@@ -65,13 +51,11 @@ async def _make_environment(project: Project, args: CreatePty) -> dict[str, str]
     return {**project.workspace.environment, **await project.engine.hooks.collect_shell_variables({"cwd": cwd})}
 
 
-@handles(operation.PTY_GET)
 async def get_terminal(project: Project, args: PtyId) -> Pty:
     """Return one terminal."""
     return find_terminal(project, args.pty_id).info
 
 
-@handles(operation.PTY_UPDATE)
 async def update_terminal(project: Project, args: UpdatePty) -> Pty:
     """Rename or resize a terminal."""
     _check_title(args.title)
@@ -83,7 +67,6 @@ async def update_terminal(project: Project, args: UpdatePty) -> Pty:
     return terminal.info
 
 
-@handles(operation.PTY_REMOVE)
 async def remove_terminal(project: Project, args: PtyId) -> bool:
     """Close a terminal, and end all programs that run in it."""
     terminal = find_terminal(project, args.pty_id)
@@ -92,7 +75,6 @@ async def remove_terminal(project: Project, args: PtyId) -> bool:
     return True
 
 
-@handles(operation.PTY_TICKET)
 async def make_ticket(project: Project, args: PtyId) -> PtyTicketConnectToken:
     """Return a ticket for one connection to the terminal.
 

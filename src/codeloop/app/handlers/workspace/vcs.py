@@ -2,10 +2,8 @@
 
 import asyncio
 
-from codeloop.app.handlers import handles
 from codeloop.app.project import Project
 from codeloop.kit.text.undecodable import replace_undecodable
-from codeloop.schema import operation
 from codeloop.schema.api.files import VcsDiffQuery, VcsFileDiff, VcsFileStatus, VcsInfo
 from codeloop.schema.api.project import ProjectDirectory
 from codeloop.schema.errors import OperationError
@@ -20,7 +18,6 @@ COPY_STRATEGY = "git_worktree"
 """The API's name for copying a project by `git worktree`."""
 
 
-@handles(operation.VCS_GET)
 async def get_branches(project: Project, _args: NoArguments) -> VcsInfo:
     """Return the checked out branch and the default branch; None for one that does not exist."""
     git = open_git(project)
@@ -36,7 +33,6 @@ async def get_branches(project: Project, _args: NoArguments) -> VcsInfo:
     )
 
 
-@handles(operation.VCS_STATUS)
 async def list_changed_files(project: Project, _args: NoArguments) -> list[VcsFileStatus]:
     """Return the files that differ from the last commit. Raises GitFailed."""
     git = open_git(project)
@@ -50,7 +46,6 @@ async def list_changed_files(project: Project, _args: NoArguments) -> list[VcsFi
     ]
 
 
-@handles(operation.VCS_DIFF)
 async def diff_work_tree(project: Project, args: VcsDiffQuery) -> list[VcsFileDiff]:
     """Return the files that differ from the last commit, or from the last commit in common with the default branch.
 

@@ -7,14 +7,12 @@ import asyncio
 import os
 from pathlib import Path
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.workspace.vcs import COPY_STRATEGY
 from codeloop.app.handlers.worktrees.folder import find_project_worktrees_folder
 from codeloop.app.handlers.worktrees.names import choose_free_name, make_name_from_text, to_name
 from codeloop.app.handlers.worktrees.open_worktrees import open_worktrees
 from codeloop.app.handlers.worktrees.running_sessions import check_idle
 from codeloop.app.project import Project
-from codeloop.schema import server_operation as operation
 from codeloop.schema.api.worktrees import (
     CopyName,
     CreateProjectCopy,
@@ -29,7 +27,6 @@ from codeloop.workspace.git.repository import GitFailed
 from codeloop.workspace.git.worktrees import WorktreeRefused
 
 
-@handles(operation.COPY_CREATE)
 async def create_copy(project: Project, args: CreateProjectCopy) -> ProjectCopy:
     """Make a work tree without a branch in a new folder. Raises OperationError."""
     if args.strategy != COPY_STRATEGY:
@@ -46,7 +43,6 @@ async def create_copy(project: Project, args: CreateProjectCopy) -> ProjectCopy:
     return ProjectCopy(directory=str(folder.resolve()))
 
 
-@handles(operation.COPY_REMOVE)
 async def remove_copy(project: Project, args: RemoveProjectCopy) -> None:
     """Remove a copy. Raises OperationError; with `forceRequired` when something would be lost."""
     folder = Path(os.path.normpath(args.directory))
@@ -59,12 +55,10 @@ async def remove_copy(project: Project, args: RemoveProjectCopy) -> None:
         raise _make_copy_error(str(error)) from error
 
 
-@handles(operation.COPY_REFRESH)
 async def refresh_copies(_project: Project, _args: RefreshProjectCopies) -> None:
     """Do nothing: the list of copies is read anew for each request."""
 
 
-@handles(operation.COPY_NAME)
 async def name_copy(project: Project, args: GenerateCopyName) -> CopyName:
     """Return a free name for a copy, made from the first meaningful words of the context, or random; asks no model."""
     name = make_name_from_text(args.context or "") or make_slug()

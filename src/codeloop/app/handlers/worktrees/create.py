@@ -8,7 +8,6 @@ import os
 import time
 from pathlib import Path
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.worktrees.fill import fill_worktree
 from codeloop.app.handlers.worktrees.folder import find_worktrees_folder, list_worktrees
 from codeloop.app.handlers.worktrees.names import MAX_NAME_CHARS, MAX_NAME_TRIES, to_name
@@ -19,14 +18,13 @@ from codeloop.app.project import Project
 from codeloop.config.trust.contents import TooManyFiles, read_contents
 from codeloop.config.trust.store import find_trust_record, trust_directory
 from codeloop.kit import fault_injection
-from codeloop.schema import server_operation as operation
-from codeloop.schema.api.project import Worktree
 from codeloop.schema.api.worktrees import CreateWorktree
 from codeloop.schema.bounds.session import SLOW_CHECKOUT_TIME
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.ids import make_slug
 from codeloop.schema.live_events import WorktreeReady
 from codeloop.schema.operation import NoArguments
+from codeloop.schema.resources import Worktree
 from codeloop.schema.wire import replace
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees
@@ -35,13 +33,11 @@ _SLUG_CHARS = 16
 """The characters of a name that are kept free for a hyphen and the random words after it."""
 
 
-@handles(operation.WORKTREE_LIST)
 async def list_worktree_folders(project: Project, _args: NoArguments) -> list[str]:
     """Return the folders of the work trees that were made for the project."""
     return await asyncio.to_thread(list_worktrees, project.settings.paths, project.settings.project_root.project_id)
 
 
-@handles(operation.WORKTREE_CREATE)
 async def create_worktree(project: Project, args: CreateWorktree) -> Worktree:
     """Make a work tree with a new branch, and run its setup commands. Raises OperationError."""
     trees, parent = open_worktrees(project, "WorktreeNotGitError"), find_worktrees_folder(project)

@@ -6,13 +6,11 @@ import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
 from codeloop.app.handlers.worktrees.open_worktrees import open_worktrees
 from codeloop.app.handlers.worktrees.records import find_record
 from codeloop.app.project import Project
 from codeloop.kit.wildcard import matches
-from codeloop.schema import server_operation as operation
 from codeloop.schema.api.worktrees import CopyToWorktree
 from codeloop.schema.errors import OperationError
 from codeloop.workspace.git.repository import Git
@@ -24,7 +22,6 @@ _DEFAULT_COPY_RULES = {".env": "ask", ".env.*": "ask"}
 _MAX_LIST_BYTES = 4 * 1024 * 1024
 
 
-@handles(operation.WORKTREE_COPY)
 async def copy_ignored_files(project: Project, args: CopyToWorktree) -> list[str]:
     """Copy ignored files into a work tree. Raises OperationError for files that `worktree.copy` does not name."""
     record = await asyncio.to_thread(find_record, project, args.name)

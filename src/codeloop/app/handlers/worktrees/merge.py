@@ -2,15 +2,18 @@
 
 import asyncio
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
 from codeloop.app.handlers.worktrees.open_worktrees import open_worktrees
 from codeloop.app.handlers.worktrees.records import WorktreeRecord, find_record
 from codeloop.app.handlers.worktrees.running_sessions import check_idle
 from codeloop.app.project import Project
 from codeloop.kit.text.undecodable import replace_undecodable
-from codeloop.schema import server_operation as operation
-from codeloop.schema.api.worktrees import MergeConflict, MergeWorktree, WorktreeMerge, WorktreeName
+from codeloop.schema.api.worktrees import (
+    MergeConflict,
+    MergeWorktree,
+    WorktreeMerge,
+    WorktreeName,
+)
 from codeloop.schema.errors import OperationError
 from codeloop.workspace.git.merge import BranchMerger, MergeResult
 from codeloop.workspace.git.repository import Git, GitFailed
@@ -20,7 +23,6 @@ _MAX_MESSAGE_CHARS = 200
 """The length of the message of a merge that names its files."""
 
 
-@handles(operation.WORKTREE_MERGE)
 async def merge_worktree(project: Project, args: MergeWorktree) -> WorktreeMerge:
     """Merge a work tree's branch into the branch that it was made from. Raises OperationError."""
     record, tree = await _find_ready_worktree(project, args.name)
@@ -49,7 +51,6 @@ async def merge_worktree(project: Project, args: MergeWorktree) -> WorktreeMerge
     return _describe_merge(into, merged, committed)
 
 
-@handles(operation.WORKTREE_REBASE)
 async def rebase_worktree(project: Project, args: WorktreeName) -> WorktreeMerge:
     """Replay a work tree's commits onto the branch that it was made from, as it is now. Raises OperationError."""
     record, tree = await _find_ready_worktree(project, args.name)

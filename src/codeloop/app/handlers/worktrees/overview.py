@@ -4,7 +4,6 @@ import asyncio
 from pathlib import Path
 from typing import Literal
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.workspace.vcs import DIFF_CONTEXT_LINES, list_file_diffs
 from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
 from codeloop.app.handlers.worktrees.open_worktrees import open_worktrees
@@ -13,7 +12,6 @@ from codeloop.app.handlers.worktrees.running_sessions import list_running_sessio
 from codeloop.app.project import Project
 from codeloop.kit.git import find_git_folder
 from codeloop.kit.text.undecodable import replace_undecodable
-from codeloop.schema import server_operation as operation
 from codeloop.schema.api.worktrees import WorktreeDiff, WorktreeName, WorktreeOverview
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
@@ -33,14 +31,12 @@ _STATES: dict[str, Literal["ready", "unfinished", "removing"]] = {
 """The states in the form of the API, by those of records."""
 
 
-@handles(operation.WORKTREE_OVERVIEW)
 async def describe_worktrees(project: Project, _args: NoArguments) -> list[WorktreeOverview]:
     """Return the work trees of the project, each with its uncommitted and unmerged changes."""
     records = await asyncio.to_thread(read_records, project)
     return [await _describe_worktree(project, record) for record in records]
 
 
-@handles(operation.WORKTREE_DIFF)
 async def diff_worktree(project: Project, args: WorktreeName) -> WorktreeDiff:
     """Compare a work tree with the commit at which it left its base. Raises OperationError, GitFailed."""
     record = await asyncio.to_thread(find_record, project, args.name)

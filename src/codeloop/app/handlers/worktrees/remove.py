@@ -3,7 +3,6 @@
 import asyncio
 from pathlib import Path
 
-from codeloop.app.handlers import handles
 from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
 from codeloop.app.handlers.worktrees.open_worktrees import open_worktrees
 from codeloop.app.handlers.worktrees.records import WorktreeRecord, delete_record, find_record, write_record
@@ -11,7 +10,6 @@ from codeloop.app.handlers.worktrees.running_sessions import check_idle
 from codeloop.app.project import Project
 from codeloop.config.trust.store import distrust_directory, find_trust_record
 from codeloop.kit import fault_injection
-from codeloop.schema import server_operation as operation
 from codeloop.schema.api.worktrees import (
     RemoveWorktree,
     ResetWorktree,
@@ -25,7 +23,6 @@ from codeloop.workspace.git.working_diff import list_changes
 from codeloop.workspace.git.worktrees import WorktreeRefused, Worktrees
 
 
-@handles(operation.WORKTREE_REMOVE)
 async def remove_worktree(project: Project, args: RemoveWorktree) -> bool:
     """Remove a work tree. Raises OperationError if it does not exist, a turn runs in it, or changes would be lost."""
     record = await _find_record(project, args.directory, "WorktreeRemoveFailedError")
@@ -44,7 +41,6 @@ async def remove_worktree(project: Project, args: RemoveWorktree) -> bool:
     return True
 
 
-@handles(operation.WORKTREE_RESET)
 async def reset_worktree(project: Project, args: ResetWorktree) -> bool:
     """Set a work tree back to the default branch. Raises OperationError as `remove_worktree` does."""
     record = await _find_record(project, args.directory, "WorktreeResetFailedError")

@@ -28,10 +28,19 @@ from codeloop.model.provider import (
     resolve_url,
 )
 from codeloop.model.providers import NO_KEY_REASON, Providers, is_signed_in, make_hints
-from codeloop.schema.api.providers import API_KEY_LABEL, FinishSignIn, ProviderAuthMethod, StartSignIn, is_prompt_needed
+from codeloop.schema.api.providers import (
+    API_KEY_LABEL,
+    PROVIDER_AUTH,
+    PROVIDER_AUTHORIZE,
+    PROVIDER_CALLBACK,
+    FinishSignIn,
+    ProviderAuthMethod,
+    StartSignIn,
+    is_prompt_needed,
+)
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import KEY_LENGTH
-from codeloop.schema.operation import PROVIDER_AUTH, PROVIDER_AUTHORIZE, PROVIDER_CALLBACK, NoArguments
+from codeloop.schema.operation import NoArguments
 
 _KEYRING_NAME = "the system's keyring"
 

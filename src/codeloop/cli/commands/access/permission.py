@@ -13,9 +13,9 @@ from codeloop.client.local import LocalClient
 from codeloop.client.slash.reports import format_permission_report
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.kit.text.terminal_text import escape_controls, one_line
+from codeloop.schema.api.answers import PERMISSION_RULES
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.limits import STORE_DECISIONS
-from codeloop.schema.operation import PERMISSION_RULES
 from codeloop.schema.permission import Decision, Grant, PermissionQuery
 
 # Characters of a grant's or a decision's patterns on a line.

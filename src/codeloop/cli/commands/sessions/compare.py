@@ -24,14 +24,14 @@ from codeloop.client.client import Client, belongs_to
 from codeloop.client.slash.compare import Comparison, ModelResult, format_comparison, run_comparison
 from codeloop.client.target import Target
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.schema.api.project import Worktree
-from codeloop.schema.api.session_inputs import AnswerPermission, RejectQuestion, RunLimits
-from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.api.answers import PERMISSION_REPLY, QUESTION_REJECT, AnswerPermission, RejectQuestion
+from codeloop.schema.api.session_inputs import RunLimits
+from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import PermissionAsked, QuestionAsked
 from codeloop.schema.message import Session
-from codeloop.schema.operation import PERMISSION_REPLY, QUESTION_REJECT, SESSION_GET
 from codeloop.schema.permission import AUTO_MESSAGE, NOBODY_MESSAGE, Reply
+from codeloop.schema.resources import Worktree
 
 MODELS_OPTION = click.option(
     "-m",

@@ -13,12 +13,12 @@ from codeloop.cli.target.run_with_client import run_with_client, run_with_sessio
 from codeloop.client.client import Client
 from codeloop.kit.new_file import write_new_file
 from codeloop.kit.text.terminal_text import escape_controls, escape_json_controls, one_line
-from codeloop.schema.api.session_reports import ShareableSession
-from codeloop.schema.api.session_requests import ImportSession, ListMessages, SessionId
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
+from codeloop.schema.api.session_reports import SESSION_SHAREABLE, ShareableSession
+from codeloop.schema.api.session_requests import SESSION_IMPORT, ImportSession, SessionId
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import IMPORT_BYTES
 from codeloop.schema.message import Session
-from codeloop.schema.operation import SESSION_IMPORT, SESSION_MESSAGES, SESSION_SHAREABLE
 from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 
 

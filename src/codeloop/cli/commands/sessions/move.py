@@ -22,16 +22,22 @@ from codeloop.kit import fault_injection
 from codeloop.kit.new_file import open_new_file
 from codeloop.kit.remove_tree import temporary_folder
 from codeloop.kit.text.terminal_text import escape_controls, one_line
-from codeloop.schema.api.session_reports import SessionOverviewQuery
-from codeloop.schema.api.session_requests import ArchiveTime, ImportSession, SessionId, UpdateSession
-from codeloop.schema.api.worktrees import CreateWorktree
+from codeloop.schema.api.session_inputs import ABORT
+from codeloop.schema.api.session_reports import SESSION_OVERVIEW, SessionOverviewQuery
+from codeloop.schema.api.session_requests import (
+    SESSION_IMPORT,
+    SESSION_UPDATE,
+    ArchiveTime,
+    ImportSession,
+    SessionId,
+    UpdateSession,
+)
+from codeloop.schema.api.worktrees import WORKTREE_CREATE, CreateWorktree
 from codeloop.schema.bounds.session import MOVE_STEP_TIME, STOP_POLL
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import IMPORT_BYTES
 from codeloop.schema.message import MOVED_KEY, Session, describe_relocation
-from codeloop.schema.operation import ABORT, SESSION_IMPORT, SESSION_OVERVIEW, SESSION_UPDATE
-from codeloop.schema.server_operation import WORKTREE_CREATE
 from codeloop.schema.wire import JSON
 from codeloop.workspace.git.bundle import PackedWork, import_bundle, pack_work, unpack_files
 from codeloop.workspace.git.repository import Git

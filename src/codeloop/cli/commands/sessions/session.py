@@ -23,31 +23,22 @@ from codeloop.client.client import Client
 from codeloop.client.formatting import describe_spending, format_time
 from codeloop.client.slash.reports import format_context_report, format_cost_report
 from codeloop.kit.text.terminal_text import escape_controls, escape_json_controls, one_line
-from codeloop.schema.api.session_inputs import MessageWithParts, Summarize
+from codeloop.schema.api.session_inputs import SUMMARIZE, MessageWithParts, Summarize
+from codeloop.schema.api.session_messages import PART_UPDATE, SESSION_MESSAGES, SESSION_QUEUED, ListMessages, UpdatePart
+from codeloop.schema.api.session_reports import SESSION_CONTEXT, SESSION_COST
 from codeloop.schema.api.session_requests import (
+    SESSION_CHILDREN,
+    SESSION_DELETE,
+    SESSION_GET,
+    SESSION_UPDATE,
     ArchiveTime,
-    ListMessages,
-    SessionDiffQuery,
     SessionId,
-    UpdatePart,
     UpdateSession,
 )
+from codeloop.schema.api.session_undo import SESSION_DIFF, SessionDiffQuery
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import now_ms
 from codeloop.schema.message import Session, SnapshotFileDiff, measure_growth
-from codeloop.schema.operation import (
-    PART_UPDATE,
-    SESSION_CHILDREN,
-    SESSION_CONTEXT,
-    SESSION_COST,
-    SESSION_DELETE,
-    SESSION_DIFF,
-    SESSION_GET,
-    SESSION_MESSAGES,
-    SESSION_QUEUED,
-    SESSION_UPDATE,
-    SUMMARIZE,
-)
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
 

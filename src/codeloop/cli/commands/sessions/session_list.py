@@ -13,19 +13,11 @@ from codeloop.client.client import Client
 from codeloop.client.formatting import format_cost, format_time
 from codeloop.config.project_root import GLOBAL_PROJECT_ID
 from codeloop.kit.text.terminal_text import escape_controls, one_line
-from codeloop.schema.api.session_requests import (
-    ListAllSessions,
-    ListSessions,
-    SearchSessions,
-)
+from codeloop.schema.api.project import PATH_GET
+from codeloop.schema.api.session_requests import SESSION_EVERYTHING, SESSION_LIST, ListAllSessions, ListSessions
+from codeloop.schema.api.session_search import SESSION_SEARCH, SearchSessions
 from codeloop.schema.message import Session
-from codeloop.schema.operation import (
-    PATH_GET,
-    SESSION_EVERYTHING,
-    SESSION_LIST,
-    SESSION_SEARCH,
-    NoArguments,
-)
+from codeloop.schema.operation import NoArguments
 
 CommandT = TypeVar("CommandT", bound=Callable[..., Any] | click.Command)
 

@@ -8,8 +8,7 @@ from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.run_with_client import run_with_client
 from codeloop.client.formatting import format_cost, format_count
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.session_reports import Figures, NamedFigures, Stats, StatsQuery
-from codeloop.schema.operation import SESSION_STATS
+from codeloop.schema.api.session_reports import SESSION_STATS, Figures, NamedFigures, Stats, StatsQuery
 
 # Characters of a name. Of a longer one, such as a path, the end is shown, which tells more than its start.
 NAME_CHARS = 60

@@ -14,8 +14,7 @@ from codeloop.cli.target.run_with_client import run_with_client
 from codeloop.client.client import Client
 from codeloop.client.formatting import format_time
 from codeloop.kit.text.terminal_text import escape_controls, one_line
-from codeloop.schema.api.session_reports import SessionOverview, SessionOverviewQuery
-from codeloop.schema.operation import SESSION_OVERVIEW
+from codeloop.schema.api.session_reports import SESSION_OVERVIEW, SessionOverview, SessionOverviewQuery
 
 # Seconds between two requests of `--watch`.
 WATCH_INTERVAL = 1.0

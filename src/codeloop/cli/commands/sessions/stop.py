@@ -9,10 +9,11 @@ from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.run_with_client import run_with_client, run_with_session
 from codeloop.client.client import Client
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.session_reports import SessionOverviewQuery
-from codeloop.schema.api.session_requests import SessionId, StoppedSession, StoppedSessions
+from codeloop.schema.api.session_inputs import ABORT
+from codeloop.schema.api.session_reports import SESSION_OVERVIEW, SessionOverviewQuery
+from codeloop.schema.api.session_requests import STOP_ALL, SessionId, StoppedSession, StoppedSessions
 from codeloop.schema.message import Session
-from codeloop.schema.operation import ABORT, SESSION_OVERVIEW, STOP_ALL, NoArguments
+from codeloop.schema.operation import NoArguments
 
 # Characters of a session's title.
 TITLE_CHARS = 60

@@ -23,6 +23,13 @@ from codeloop.client.worktrees import (
 )
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.api.worktrees import (
+    WORKTREE_COPY,
+    WORKTREE_CREATE,
+    WORKTREE_DIFF,
+    WORKTREE_MERGE,
+    WORKTREE_OVERVIEW,
+    WORKTREE_REBASE,
+    WORKTREE_REMOVE,
     CopyToWorktree,
     CreateWorktree,
     MergeWorktree,
@@ -33,15 +40,6 @@ from codeloop.schema.api.worktrees import (
 )
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.server_operation import (
-    WORKTREE_COPY,
-    WORKTREE_CREATE,
-    WORKTREE_DIFF,
-    WORKTREE_MERGE,
-    WORKTREE_OVERVIEW,
-    WORKTREE_REBASE,
-    WORKTREE_REMOVE,
-)
 
 NAME_ARGUMENT = click.argument("name")
 

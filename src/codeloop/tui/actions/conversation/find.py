@@ -4,10 +4,9 @@ import asyncio
 from collections.abc import Coroutine
 from typing import Any, NamedTuple
 
-from codeloop.schema.api.session_requests import FindInSession, TextMatch
+from codeloop.schema.api.session_search import SESSION_FIND, FindInSession, TextMatch
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import SESSION_SEARCH_TEXT
-from codeloop.schema.operation import SESSION_FIND
 from codeloop.tui.actions.scrolling import load_messages_until
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.session_tab import SessionTab

@@ -3,9 +3,8 @@
 from collections.abc import Sequence
 
 from codeloop.kit.text.terminal_text import escape_controls, one_line
-from codeloop.schema.api.session_requests import SessionDiffQuery
+from codeloop.schema.api.session_undo import SESSION_DIFF, SessionDiffQuery
 from codeloop.schema.message import SnapshotFileDiff
-from codeloop.schema.operation import SESSION_DIFF
 from codeloop.tui.actions.show_dialog import show_dialog
 from codeloop.tui.dialogs.parts.dialog_rows import draw_text
 from codeloop.tui.dialogs.parts.pick import Pick, PickSource

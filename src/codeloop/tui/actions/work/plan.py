@@ -3,10 +3,9 @@
 from collections.abc import Sequence
 
 from codeloop.client.client import Client
-from codeloop.schema.api.files import FileQuery
-from codeloop.schema.api.session_inputs import AnswerQuestion
+from codeloop.schema.api.answers import QUESTION_REPLY, AnswerQuestion
+from codeloop.schema.api.files import FILE_READ, FileQuery
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.operation import FILE_READ, QUESTION_REPLY
 from codeloop.schema.part import ToolPart
 from codeloop.schema.question import QuestionRequest
 from codeloop.tui.actions.send import send_prompt

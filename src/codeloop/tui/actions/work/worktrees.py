@@ -14,9 +14,9 @@ from codeloop.client.worktrees import (
     run_worktree_command,
 )
 from codeloop.kit.text.terminal_text import escape_controls
-from codeloop.schema.api.project import Worktree
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
+from codeloop.schema.resources import Worktree
 from codeloop.tui.actions.send import send_prompt
 from codeloop.tui.actions.show_dialog import show_dialog
 from codeloop.tui.dialogs.parts.dialog_rows import draw_text

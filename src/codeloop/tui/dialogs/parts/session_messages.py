@@ -8,9 +8,8 @@ from rich.segment import Segment
 from codeloop.client.client import Client
 from codeloop.kit.text.terminal_text import escape_answer_controls
 from codeloop.schema.api.session_inputs import MessageWithParts
-from codeloop.schema.api.session_requests import ListMessages, make_cursor_of_page
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages, make_cursor_of_page
 from codeloop.schema.message import UserMessage
-from codeloop.schema.operation import SESSION_MESSAGES
 from codeloop.schema.part import TextPart, ToolPart
 from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import wrap_text

@@ -6,10 +6,9 @@ from itertools import count
 from urllib.parse import urlsplit
 
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.providers import AddProvider, ServerAddress, ServerModels
+from codeloop.schema.api.providers import PROVIDER_ADD, PROVIDER_MODELS, AddProvider, ServerAddress, ServerModels
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.message import ModelRef
-from codeloop.schema.operation import PROVIDER_ADD, PROVIDER_MODELS
 from codeloop.tui.choices import LOCAL_HOSTS
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickSource

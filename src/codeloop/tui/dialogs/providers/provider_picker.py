@@ -7,6 +7,11 @@ from functools import partial
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.providers import (
     API_KEY_LABEL,
+    AUTH_REMOVE,
+    AUTH_SET,
+    PROVIDER_AUTH,
+    PROVIDER_AUTHORIZE,
+    PROVIDER_LIST,
     ApiAuth,
     KnownProviders,
     ProviderAuthMethod,
@@ -15,8 +20,8 @@ from codeloop.schema.api.providers import (
     SetAuth,
     StartSignIn,
 )
-from codeloop.schema.api.session_inputs import Prompt, RunLimits, TextPartInput
-from codeloop.schema.api.session_requests import CreateSession, SessionId
+from codeloop.schema.api.session_inputs import ABORT, PROMPT, Prompt, RunLimits, TextPartInput
+from codeloop.schema.api.session_requests import SESSION_CREATE, SESSION_DELETE, CreateSession, SessionId
 from codeloop.schema.bounds.tui import PROVIDER_TRY
 from codeloop.schema.errors import (
     APIError,
@@ -27,18 +32,7 @@ from codeloop.schema.errors import (
     get_error_message,
 )
 from codeloop.schema.message import AssistantMessage, ModelRef
-from codeloop.schema.operation import (
-    ABORT,
-    AUTH_REMOVE,
-    AUTH_SET,
-    PROMPT,
-    PROVIDER_AUTH,
-    PROVIDER_AUTHORIZE,
-    PROVIDER_LIST,
-    SESSION_CREATE,
-    SESSION_DELETE,
-    NoArguments,
-)
+from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import replace
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.dialog import DialogContext

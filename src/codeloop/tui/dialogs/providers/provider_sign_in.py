@@ -7,6 +7,8 @@ from enum import Enum
 from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.kit.jsonc import is_list, is_object
 from codeloop.schema.api.providers import (
+    PROVIDER_AUTHORIZE,
+    PROVIDER_CALLBACK,
     FinishSignIn,
     ProviderAuthMethod,
     ProviderDetails,
@@ -14,7 +16,6 @@ from codeloop.schema.api.providers import (
     StartSignIn,
     is_prompt_needed,
 )
-from codeloop.schema.operation import PROVIDER_AUTHORIZE, PROVIDER_CALLBACK
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickSource
 from codeloop.tui.dialogs.parts.sign_in_screen import SignInScreen

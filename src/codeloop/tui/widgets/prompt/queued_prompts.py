@@ -12,9 +12,9 @@ from textual.strip import Strip
 from codeloop.client.client import Client
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_inputs import FilePartInput, MessageWithParts
-from codeloop.schema.api.session_requests import MessageId, SessionId
+from codeloop.schema.api.session_messages import MESSAGE_DELETE, SESSION_QUEUED, MessageId
+from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.operation import MESSAGE_DELETE, SESSION_QUEUED
 from codeloop.schema.part import FilePart, TextPart
 from codeloop.tui.terminal.textual_private import request_layout
 from codeloop.tui.widgets.base_widgets import CachedWidget, find_faint_style

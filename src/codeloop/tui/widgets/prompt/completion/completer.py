@@ -9,21 +9,14 @@ from msgspec import Struct
 
 from codeloop.client.client import Client
 from codeloop.client.mentions import find_mentions
-from codeloop.schema.api.files import FindFiles, FindSymbols
-from codeloop.schema.api.mcp import CompleteMcpPrompt, McpPromptCompletion
+from codeloop.schema.api.agents import AGENT_LIST, COMMAND_LIST
+from codeloop.schema.api.files import FIND_FILES, FIND_SYMBOLS, FindFiles, FindSymbols
+from codeloop.schema.api.mcp import MCP_COMPLETE, RESOURCE_LIST, CompleteMcpPrompt, McpPromptCompletion
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.bounds.tui import PROMPT_FOUND
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import FILES_QUERY
-from codeloop.schema.operation import (
-    AGENT_LIST,
-    COMMAND_LIST,
-    FIND_FILES,
-    FIND_SYMBOLS,
-    MCP_COMPLETE,
-    RESOURCE_LIST,
-    NoArguments,
-)
+from codeloop.schema.operation import NoArguments
 from codeloop.tui.widgets.prompt.completion.trigger import format_mention
 
 CompletionKind = Literal["file", "folder", "agent", "symbol", "resource", "command", "argument", "prompt"]
