@@ -57,8 +57,8 @@ HOMES = {
 PROGRAM_CALLS = frozenset(
     {
         *("Popen", "run", "call", "check_call", "check_output", "system", "popen", "posix_spawn", "execv", "execve"),
-        *("create_subprocess_exec", "create_subprocess_shell", "run_program", "start_program", "start_outside_project"),
-        *("stream_program", "spawn", "start_sandboxed", "find_program", "which"),
+        *("create_subprocess_exec", "create_subprocess_shell", "run_program", "ChildProcess", "Launch"),
+        *("make_desktop_launch", "spawn", "find_program", "which"),
     }
 )
 # The files that start git, each with a git directory that codeloop made (`kit/git/own_folder.py`; its own snapshots;
@@ -542,6 +542,52 @@ def names_git(node: ast.AST) -> bool:
     if isinstance(node, ast.Call):
         return called_name(node) in PROGRAM_CALLS and any(names_git(each) for each in node.args)
     return isinstance(node, ast.Constant) and re.fullmatch(r"(/.*/)?git( .*)?", str(node.value)) is not None
+
+
+# What starts processes without `kit/child_process.py`, and why.
+STARTERS = {
+    "automation/fleet/git.py": "a thread of the fleet, which looks whether it has to stop",
+    "automation/fleet/local_driver.py": "the same",
+    "automation/fleet/remote/ray_driver.py": "runs on a node, maybe without codeloop",
+    "automation/fleet/remote/ssh_driver.py": "a thread of the fleet, which writes and reads by turns",
+    "tui/terminal/terminal_watcher.py": "waits for the end of this process",
+    "workspace/sandbox/launcher/": "the launcher, which itself is started there",
+}
+# What waits for a short program in a function without asyncio (`subprocess.run`).
+WAITERS = {
+    *("app/doctor/machine_checks.py", "automation/ci/setup_file/install_source.py", "config/project_root.py"),
+    *("automation/schedule/notification.py", "automation/schedule/timers.py", "cli/commands/extend/installer.py"),
+    *("extend/host/javascript/runtime.py", "kit/processes.py", "workspace/git/private/own_git.py"),
+    *("workspace/sandbox/launcher/descendants.py", "workspace/snapshot/object_store.py"),
+}
+# What starts programs through the launcher. Each ends them when it is closed.
+LAUNCHER_OWNERS = {
+    *("workspace/process/program_sandboxes.py", "workspace/process/shells.py", "workspace/terminal/terminals.py"),
+}
+PROCESS_CALL = re.compile(
+    r"(?:subprocess\.)?Popen|(?:asyncio\.)?create_subprocess_\w+|os\.(?:fork|forkpty|posix_spawnp?|exec\w+|spawn\w+|system|popen)"
+    r"|pty\.(?:fork|spawn)"
+)
+
+
+def find_calls(pattern: re.Pattern[str]) -> set[str]:
+    """Return the files with a call of a function whose whole name matches."""
+    return {
+        room_path(path)
+        for path in python_files(SRC / "codeloop")
+        if any(
+            isinstance(node, ast.Call) and pattern.fullmatch(ast.unparse(node.func)) for node in ast.walk(tree(path))
+        )
+    }
+
+
+def test_one_class_starts_processes() -> None:
+    """A program is started with a `Launch`, run by `run_program` or talked to as a `Program` (kit/program.py)."""
+    found = find_calls(PROCESS_CALL) - {"kit/child_process.py"}
+    assert {name for name in found if not name.startswith(tuple(STARTERS))} == set()
+    assert {each for each in STARTERS if not any(name.startswith(each) for name in found)} == set()
+    assert find_calls(re.compile(r"subprocess\.(?:run|call|check_call|check_output)")) == WAITERS
+    assert find_calls(re.compile(r"ProcessLauncher")) == LAUNCHER_OWNERS
 
 
 def test_one_function_starts_git() -> None:

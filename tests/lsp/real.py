@@ -13,7 +13,7 @@ import pytest
 
 from codeloop.app.language.dependent_files import find_dependents
 from codeloop.kit.child_process import Launch
-from codeloop.kit.program import Program
+from codeloop.kit.program import Program, mark_environment
 from codeloop.lsp.client.diagnostic import format_new_diagnostics
 from codeloop.lsp.diagnostics_tracker import FileEdit
 from codeloop.lsp.server import ServerCallbacks
@@ -199,7 +199,7 @@ async def real_server(tmp_path: Path, name: str, folder: str = "") -> AsyncGener
     logs: list[str] = []
 
     async def start(chosen: ServerChoice, at: Path) -> Program:
-        launch = Launch(chosen.command, at, workspace.environment, {})
+        launch = Launch(chosen.command, at, mark_environment(workspace.environment))
 
         def log(data: bytes) -> None:
             logs.append(data.decode("utf-8", "replace"))

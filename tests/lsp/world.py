@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.kit.child_process import Launch
-from codeloop.kit.program import Program
+from codeloop.kit.program import Program, mark_environment
 from codeloop.lsp.client.diagnostic import format_new_diagnostics
 from codeloop.lsp.diagnostics_tracker import FileEdit
 from codeloop.lsp.server import LanguageServer, ServerCallbacks
@@ -102,7 +102,7 @@ async def world(
     logs, warned, watched = list[str](), list[str](), list[bool]()
 
     async def start(chosen: ServerChoice, at: Path) -> Program:
-        launch = Launch(chosen.command, at, place.environment, {})
+        launch = Launch(chosen.command, at, mark_environment(place.environment))
         return await place.program_sandboxes.open(launch, ProgramSandbox(), lambda data: logs.append(data.decode()))
 
     async def users(path: Path, _row: ServerRow) -> list[Path]:

@@ -15,10 +15,9 @@ STARTS = {
         "asyncio.create_subprocess_exec",
         "asyncio.create_subprocess_shell",
         "run_program",
-        "stream_program",
-        "start_program",
+        "ChildProcess",
     ),
-    *("start_outside_project", "Launch", "create_subprocess_exec", "create_subprocess_shell", "Popen", "spawn"),
+    *("make_desktop_launch", "Launch", "create_subprocess_exec", "create_subprocess_shell", "Popen", "spawn"),
     *("os.system", "os.popen", "os.posix_spawn", "os.posix_spawnp", "os.fork", "os.forkpty", "pty.fork", "pty.spawn"),
 }
 

@@ -9,7 +9,7 @@ import os
 import signal
 import socket
 import sys
-from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Literal, Protocol
@@ -20,8 +20,7 @@ from msgspec.structs import replace
 from codeloop.kit.child_process import ChildProcess, Launch, Pipe, finish_uncancelled
 from codeloop.kit.processes import has_process_files, list_processes, measure_memory, measure_memory_by_ps
 
-MARK_VARIABLE = "CODELOOP_SERVER"
-"""The variable by which a program and its processes are found in the table of processes."""
+_MARK_VARIABLE = "CODELOOP_SERVER"
 _CHUNK_BYTES = 2**16
 _CHANNEL_FD = 3
 
@@ -202,7 +201,6 @@ class Program:
         `feed_errors`; "": it talks over stdin and stdout. `end_seconds`: how long its end is waited for once its output
         has ended.
         """
-        environment = {**launch.environment, MARK_VARIABLE: os.urandom(8).hex()}
         pipe = Pipe(feed_errors)
         connections = list[tuple[asyncio.StreamReader, asyncio.StreamWriter]]()
         with ExitStack() as on_failure, ExitStack() as closing:
@@ -217,11 +215,11 @@ class Program:
                 connections.append(connection)
                 theirs.append(other.fileno())
             if channel_variable:
-                environment[channel_variable] = str(_CHANNEL_FD)
+                launch = replace(launch, environment={**launch.environment, channel_variable: str(_CHANNEL_FD)})
                 descriptors = {_CHANNEL_FD: theirs[0], 1: pipe.writer, 2: pipe.writer}
             else:
                 descriptors = {0: theirs[0], 1: theirs[1], 2: pipe.writer}
-            launch = replace(launch, environment=environment, descriptors=descriptors)
+            launch = replace(launch, descriptors=descriptors)
             process = await start(launch)
             on_failure.pop_all()
         pipe.listen()
@@ -269,12 +267,15 @@ class Program:
         return f"it {describe_ending(self._process.exited.result())}"
 
     async def measure_memory(self) -> int:
-        """Return the memory in bytes of the program and its children; 0 if it is unknown."""
+        """Return the memory in bytes of the program and its children; 0 if it is unknown.
+
+        It is known of programs whose environment is of `mark_environment`.
+        """
         if not has_process_files():
             return await asyncio.to_thread(measure_memory_by_ps, self._process.pid)
         # In a sandbox its process id is that of another namespace, so it is searched for once by its mark.
         if not self._outer_pid:
-            marker = f"{MARK_VARIABLE}={self._launch.environment[MARK_VARIABLE]}"
+            marker = f"{_MARK_VARIABLE}={self._launch.environment.get(_MARK_VARIABLE, 'none')}"
             self._outer_pid = min((each.pid for each in list_processes(marker) if each.has_marker), default=-1)
         return measure_memory(self._outer_pid) if self._outer_pid > 0 else 0
 
@@ -291,6 +292,11 @@ class Program:
         if patience_seconds:
             await asyncio.wait([self._process.exited], timeout=patience_seconds)
         await self._process.end(self._launch.grace_seconds)
+
+
+def mark_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Add a variable by which a program and its processes are found in the table of processes."""
+    return {**environment, _MARK_VARIABLE: os.urandom(8).hex()}
 
 
 def describe_ending(code: int) -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 from codeloop.app.language.dependent_files import find_dependents
 from codeloop.app.settings import ProjectSettings
 from codeloop.kit.child_process import Launch
-from codeloop.kit.program import Program
+from codeloop.kit.program import Program, mark_environment
 from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent
 from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.server_pool import ServerPool
@@ -102,7 +102,12 @@ async def start_server(
     # Of an untrusted project no program must run, so its folders are taken out of PATH.
     excluded_folders = () if settings.trusted else (workspace.root, workspace.directory)
     environment = make_tool_environment(workspace.environment, chosen_server.row.environment, excluded_folders)
-    launch = Launch(chosen_server.command, root, environment, named_variables=frozenset(chosen_server.row.environment))
+    launch = Launch(
+        chosen_server.command,
+        root,
+        mark_environment(environment),
+        named_variables=frozenset(chosen_server.row.environment),
+    )
     # A sandbox hides codeloop's own folders, and so the servers that were installed there.
     installed = find_install_folder(settings)
     readable_folders = (installed,) if Path(chosen_server.command[0]).is_relative_to(installed) else ()

@@ -1,9 +1,8 @@
 """Makes the runs of schedules, one after the other, each as a process `codeloop run`."""
 
+import asyncio
 import os
-import subprocess
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -13,6 +12,8 @@ from codeloop.automation.command_lines import CODELOOP_COMMAND
 from codeloop.automation.schedule.cron import get_local_time
 from codeloop.automation.schedule.notification import show_notification
 from codeloop.automation.schedule.schedule_store import Schedule, ScheduledRun, ScheduleStore
+from codeloop.kit.child_process import Launch
+from codeloop.kit.program import run_program
 from codeloop.kit.programs import exclude_project_folders, make_safe_environment
 from codeloop.kit.small_files import lock
 from codeloop.kit.text.terminal_text import one_line
@@ -94,23 +95,21 @@ def _run_program(schedule: Schedule) -> _RunResult:
     limits = ["--timeout", f"{schedule.timeout:g}", "--dir", schedule.directory, "--title", f"Scheduled: {schedule.id}"]
     command = [*CODELOOP_COMMAND, "run", "--output-format", "json", *limits, *schedule.flags, "--", schedule.prompt]
     environment = make_safe_environment({**os.environ, **schedule.environment})
-    with subprocess.Popen(
-        command, cwd="/", env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-    ) as process:
-        try:
-            output, _ = process.communicate(timeout=schedule.timeout + SCHEDULE_GRACE.seconds)
-        except subprocess.TimeoutExpired:
-            # After SIGTERM it stores its session as interrupted, and says what it has cost.
-            process.terminate()
-            output = b""
-            with suppress(subprocess.TimeoutExpired):
-                output, _ = process.communicate(timeout=SCHEDULE_GRACE.seconds)
-            process.kill()
-            problem = f"It went on for longer than {schedule.timeout:g} s and was ended."
-            result = _read_result(output) or _RunResult(is_error=True)
-            return msgspec.structs.replace(result, is_error=True, result="", errors=[problem])
-    problem = f"It ended without a result (exit code {process.returncode})."
-    return _read_result(output) or _RunResult(is_error=True, errors=[problem])
+    launch = Launch(
+        command,
+        "/",
+        environment,
+        seconds=schedule.timeout + SCHEDULE_GRACE.seconds,
+        # After SIGTERM it stores its session as interrupted, and says what it has cost.
+        grace_seconds=SCHEDULE_GRACE.seconds,
+    )
+    ended = asyncio.run(run_program(launch))
+    result = _read_result(ended.stdout)
+    if ended.stop_reason:
+        problem = f"It went on for longer than {schedule.timeout:g} s and was ended."
+        return msgspec.structs.replace(result or _RunResult(is_error=True), is_error=True, result="", errors=[problem])
+    problem = f"It ended without a result (exit code {ended.code})."
+    return result or _RunResult(is_error=True, errors=[problem])
 
 
 def _read_result(output: bytes) -> _RunResult | None:

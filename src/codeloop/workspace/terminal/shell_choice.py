@@ -18,7 +18,7 @@ _SIZE_VARIABLES = frozenset({"LINES", "COLUMNS"})
 """Variables of the terminal that codeloop runs in, which would override the size of the new one."""
 
 
-class Program(Struct, frozen=True, kw_only=True):
+class TerminalProgram(Struct, frozen=True, kw_only=True):
     """A program to run. `command` and `args` are shown; `path` is executed, in `directory`."""
 
     command: str
@@ -28,7 +28,7 @@ class Program(Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
 
 
-def choose_program(request: CreatePty, directory: Path, environment: Mapping[str, str]) -> Program:
+def choose_program(request: CreatePty, directory: Path, environment: Mapping[str, str]) -> TerminalProgram:
     """Return the program that a client requests. `directory` and `environment` are the project's.
 
     Raises ValueError for a missing directory or program, and for a text that none can be given: with NUL, or a
@@ -48,7 +48,7 @@ def choose_program(request: CreatePty, directory: Path, environment: Mapping[str
     if path is None or not os.access(path, os.X_OK) or Path(path).is_dir():
         raise ValueError(f"{command!r} is not a program that can be run")
     is_login_shell = Path(command).name in _LOGIN_SHELLS and not {"-l", "--login"} & set(request.args)
-    return Program(
+    return TerminalProgram(
         command=command,
         path=path,
         args=(*request.args, "-l") if is_login_shell else tuple(request.args),

@@ -15,7 +15,7 @@ from codeloop.schema.resources import Pty
 from codeloop.workspace.sandbox.launched_process import LaunchedProcess
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.terminal.pty_master import PtyMaster
-from codeloop.workspace.terminal.shell_choice import Program
+from codeloop.workspace.terminal.shell_choice import TerminalProgram
 from codeloop.workspace.terminal.terminal_output import TerminalOutput, Viewer
 
 
@@ -58,7 +58,11 @@ class Terminal:
     """
 
     def __init__(
-        self, program: Program, child: LaunchedProcess, master: PtyMaster, on_exit: Callable[["Terminal", int], None]
+        self,
+        program: TerminalProgram,
+        child: LaunchedProcess,
+        master: PtyMaster,
+        on_exit: Callable[["Terminal", int], None],
     ) -> None:
         self.id = new_id("pty")
         self.title = f"Terminal {self.id[-4:]}"
@@ -122,7 +126,7 @@ class Terminals:
         self._running: dict[str, Terminal] = {}
         self._opening_count = 0
 
-    async def open(self, program: Program, on_exit: Callable[[Terminal, int], None]) -> Terminal:
+    async def open(self, program: TerminalProgram, on_exit: Callable[[Terminal, int], None]) -> Terminal:
         """Start a program. Raises ValueError when too many run, OSError when it can't be started."""
         if len(self._running) + self._opening_count >= PTY_COUNT.value:
             raise ValueError(f"{PTY_COUNT.value} terminals are already open; close one first")
