@@ -11,7 +11,7 @@ import pytest
 
 from codeloop.kit.programs import find_program
 from codeloop.kit.wildcard import ANY_TEXT
-from codeloop.shell.builtins import is_whole_variable
+from codeloop.shell.builtin_checks import is_whole_variable
 from codeloop.shell.grammar import read_line
 from codeloop.shell.proof import MachineFacts, prove
 from tests.support.examples import scale_examples

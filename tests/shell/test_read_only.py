@@ -9,9 +9,22 @@ from typing import Any
 import pytest
 
 from codeloop.kit.programs import find_program
+from codeloop.shell.program_table import list_families
 from codeloop.shell.proof import MachineFacts, ProgramFacts, prove
-from codeloop.shell.read_only.git_commands import READ_ONLY_GIT_ROWS
-from codeloop.shell.read_only.programs import READ_ONLY_ROWS
+
+READ_ONLY_ROWS = {
+    name: row
+    for rows in list_families()
+    for name, row in rows.items()
+    if row.reads is not None and row.check_harmless is None and not row.is_followed
+}
+READ_ONLY_GIT_ROWS = {
+    name: row
+    for rows in list_families()
+    if "git" in rows
+    for name, row in rows["git"].subcommands.items()
+    if row.reads is not None
+}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +132,7 @@ def test_a_program_that_a_version_manager_chooses_by_the_projects_files_is_not_r
     )
 
 
-@pytest.mark.parametrize("name", sorted(name for name in READ_ONLY_ROWS if " " not in name))
+@pytest.mark.parametrize("name", sorted(READ_ONLY_ROWS))
 def test_options_are_those_of_the_installed_program(name: str) -> None:
     program = find_program(name, os.environ.get("PATH"))
     told = _help(program) if program else ""
@@ -128,10 +141,11 @@ def test_options_are_those_of_the_installed_program(name: str) -> None:
     listed = set(re.findall(r"(?<![\w-])--[a-z][a-z0-9-]*", told))
     taking = set(re.findall(r"(?<![\w-])(--[a-z][a-z0-9-]*)(?:=| [A-Z])", told))
     pairs = dict(re.findall(r"^\s+(-\w), (--[a-z-]+)", told, re.MULTILINE))
-    row = READ_ONLY_ROWS[name]
-    assert {option for option in row.flags | row.with_value if option.startswith("--")} <= listed
-    assert {option for option in row.with_value if option.startswith("--")} <= taking
-    assert {short for short, long in pairs.items() if short in row.with_value and long not in taking} == set()
+    known = READ_ONLY_ROWS[name].known_options
+    with_value = {option for option in known if known[option].takes_next_word}
+    assert {option for option in known if option.startswith("--")} <= listed
+    assert {option for option in with_value if option.startswith("--")} <= taking
+    assert {short for short, long in pairs.items() if short in with_value and long not in taking} == set()
 
 
 def _help(program: str) -> str:
@@ -166,8 +180,8 @@ def test_no_allowed_option_of_git_makes_a_file(tmp_path: Path, name: str) -> Non
         return {str(path): path.read_bytes() for path in sorted((tmp_path / "w").rglob("*")) if path.is_file()}
 
     before = state()
-    verb = {"stash": ["list"], "worktree": ["list"], "reflog": ["show"]}.get(name, [])
-    flags = sorted(READ_ONLY_GIT_ROWS[name].flags)
+    known = READ_ONLY_GIT_ROWS[name].known_options
+    flags = sorted(option for option in known if not known[option].takes_next_word)
     for option in flags[:: max(1, len(flags) // 12)]:
-        run(name, *verb, option)
+        run(*name.split(), option)
     assert state() == before

@@ -11,7 +11,7 @@ import pytest
 from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS, matches
 from codeloop.shell.analysis import analyse
 from codeloop.shell.touched_paths import GIT_TOP
-from codeloop.shell.touches.word_paths import ANYWHERE
+from codeloop.shell.word_paths import ANYWHERE
 
 TABLE = Path(__file__).with_name("touched_lines.tsv").read_text().splitlines()
 

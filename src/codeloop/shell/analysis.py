@@ -15,13 +15,14 @@ from codeloop.schema.limits import BASH_PARSE, BASH_SIZE
 from codeloop.schema.permission import Need, Writes
 from codeloop.shell.effects import is_destructive
 from codeloop.shell.parser import LimitExceeded, Script
+from codeloop.shell.program_table import find_row
 from codeloop.shell.proof import MachineFacts, Proof, prove
-from codeloop.shell.remote.remote_changes import changes_remote, contains_remote_change, mentions_remote_change
+from codeloop.shell.remote_changes import changes_remote, contains_remote_change, mentions_remote_change
 from codeloop.shell.rule_spellings import find_leading_words, list_spellings
-from codeloop.shell.runners import is_runner
 from codeloop.shell.simple_command import Redirect, SimpleCommand
 from codeloop.shell.touched_paths import Touches, find_touches
-from codeloop.shell.wrappers import NO_COMMANDS, unwrap
+from codeloop.shell.unwrap import is_runner, unwrap
+from codeloop.shell.wrapped_commands import NO_COMMANDS
 
 # Characters that are shown of a line that could not be parsed.
 _MAX_SHOWN_CHARS = 1_000
@@ -29,8 +30,6 @@ REMOTE_KEY = "remote"
 """Metadata key: the commands of the line that change something on another machine or service."""
 # Characters of a text that are compared with rules: the time of a comparison grows with text times pattern.
 _MAX_COMPARED_CHARS = 256
-# Programs that run a command in a container: what acts remotely there does so here.
-_CONTAINER_PROGRAMS = frozenset({"docker", "nerdctl", "podman"})
 _WORD_SEPARATORS = re.compile(r"[\s;|&()<>`'\"]+")
 
 
@@ -128,7 +127,8 @@ def _list_marked_texts(simple_commands: Sequence[SimpleCommand]) -> tuple[str, .
 
 def _acts_remotely(simple: SimpleCommand) -> bool:
     words = [word.value for word in simple.words]
-    runs_others = is_runner(words[0]) or words[0] in _CONTAINER_PROGRAMS
+    # What acts remotely in a container does so here.
+    runs_others = is_runner(words[0]) or find_row(words[0]).is_container
     return changes_remote(words) or (runs_others and contains_remote_change(words))
 
 

@@ -1,7 +1,7 @@
 """Parses a shell script into its simple commands, including those inside other commands.
 
 Lines of the small language (`grammar.py`) are read by it alone. For any other script tree-sitter makes the tree, which
-`tree/tree_reader.py` reads, since it can't be trusted.
+`tree_reader.py` reads, since it can't be trusted.
 """
 
 from __future__ import annotations
@@ -14,11 +14,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING, BASH_NODES, BASH_SIZE
 from codeloop.schema.wire import replace
-from codeloop.shell import wrappers
-from codeloop.shell.builtins import may_evaluate
 from codeloop.shell.grammar import read_line
 from codeloop.shell.simple_command import RESERVED_WORDS, SimpleCommand, strip_system_folder
-from codeloop.shell.tree.tree_reader import TreeReader
+from codeloop.shell.tree_reader import TreeReader
+from codeloop.shell.unwrap import may_evaluate, reads_stdin, unwrap
 from codeloop.shell.word import Word, make_word
 
 if TYPE_CHECKING:
@@ -68,10 +67,10 @@ class Script:
         self.commands.append(replace(command, words=words))
         # What a program of another folder runs is judged by its bare name, too: `./sudo rm x` may run `rm x`.
         bare_words = (make_word(program.rpartition("/")[2] or program), *command.words[1:])
-        if bare_words[0].value in wrappers.SHELLS | {".", "source"} and wrappers.reads_stdin(bare_words):
+        if reads_stdin(bare_words):
             self._read_stdin(command, depth)
             return
-        wrapped = wrappers.unwrap(bare_words)
+        wrapped = unwrap(bare_words)
         self.is_unknown = self.is_unknown or wrapped.is_unknown
         for inner_words in wrapped.commands:
             self.add(SimpleCommand(inner_words), depth + 1)

@@ -13,25 +13,23 @@ from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING
-from codeloop.shell.builtins import BUILTINS, CERTAIN_FORMS, is_whole_variable
+from codeloop.shell.builtin_checks import is_whole_variable
 from codeloop.shell.effects import explain_change
 from codeloop.shell.grammar import is_harmless_assignment, read_line
+from codeloop.shell.harmless_checks import check_sed_runs_nothing
+from codeloop.shell.harmless_words import Harmful
 from codeloop.shell.leading_options import find_operand
-from codeloop.shell.read_only.git_commands import HARMLESS_GIT_OPTIONS
-from codeloop.shell.read_only.programs import READ_ONLY_BUILTINS, check_sed_runs_nothing
-from codeloop.shell.read_only.read_only_row import Harmful
-from codeloop.shell.runners import is_runner
+from codeloop.shell.program_row import Builtin, ProgramRow
+from codeloop.shell.program_table import find_row
 from codeloop.shell.simple_command import SimpleCommand, strip_system_folder
+from codeloop.shell.unwrap import is_runner, unwrap
+from codeloop.shell.unwrappers import SCRIPT_UNWRAPPERS, STDIN_PATH, unwrap_find, unwrap_sed, unwrap_shell
 from codeloop.shell.word import Word, make_word
-from codeloop.shell.wrappers import NO_COMMANDS, STDIN_PATH, UNWRAPPERS, WRAPPERS, unwrap
+from codeloop.shell.wrapped_commands import NO_COMMANDS
 
-# Of these `nohup` and `sudo` are not in FOLLOWED_WRAPPERS: they may themselves change something.
-_FOLLOWED_RUNNERS = frozenset(["command", "env", "nice", "nohup", "stdbuf", "sudo", "timeout", "xargs"])
-# The shells to which a line of the grammar means the same as to bash.
-_EQUIVALENT_SHELLS = frozenset(["bash", "dash", "sh"])
 # The option of `sh -c SCRIPT`, also as `-ec`, `-euxc`.
-_SCRIPT_OPTION = re.compile(r"-[eux]*c")
-_SUDO_OPTION = re.compile(r"-[nEH]+|--non-interactive")
+_SCRIPT_OPTION = r"-[eux]*c"
+_SUDO_OPTION = r"-[nEH]+|--non-interactive"
 _UNCERTAIN_EFFECT = "what it does is not certain"
 # Each `cd` may fail, so the folders that the shell may be in double with it; beyond this many nothing is proved.
 _MAX_FOLDERS = 8
@@ -183,9 +181,10 @@ class _Prover:
         name = strip_system_folder(words[0].value)
         is_bare = "/" not in words[0].value
         program_facts = ProgramFacts()
-        if is_started_by_shell and is_bare and name in BUILTINS - {"command"}:
-            self._check_builtin(name, words)
-            self._note_change("" if name in READ_ONLY_BUILTINS else f"`{name}` changes something")
+        builtin = find_row(name).builtin
+        if is_started_by_shell and is_bare and name != "command" and builtin is not None:
+            self._check_builtin(name, words, builtin)
+            self._note_change("" if builtin.only_reads else f"`{name}` changes something")
             return
         # Bare names and programs in folders of the system are looked up. Any other path (`./build.sh`) names a file.
         if name != "command" and (is_bare or name != words[0].value):
@@ -200,19 +199,20 @@ class _Prover:
         if name == "git":
             self._prove_git(words)
             return
-        program = name.rpartition("/")[2] or name
-        words = (make_word(program), *words[1:])
-        if program == "find" or program in WRAPPERS or program in UNWRAPPERS or is_runner(program):
-            self._prove_runner(program, words, depth)
+        bare_name = name.rpartition("/")[2] or name
+        program = find_row(bare_name)
+        words = (make_word(bare_name), *words[1:])
+        runs_others = program.unwrap is not None and program.unwrap not in SCRIPT_UNWRAPPERS
+        if runs_others or program.wraps is not None or is_runner(bare_name):
+            self._prove_runner(bare_name, program, words, depth)
         elif unwrap(words) != NO_COMMANDS:
             raise _Unproven(f"`{name}` runs another program with these options")
-        elif program in {"sed", "gsed"}:
-            self._check_sed(words)
+        elif program.unwrap is unwrap_sed:
+            self._check_sed(words, program)
         self._note_change(explain_change(name, words[1:], program_facts.path))
 
-    def _check_builtin(self, name: str, words: Sequence[Word]) -> None:
-        check = CERTAIN_FORMS.get(name)
-        if check is None or not check(words[1:]):
+    def _check_builtin(self, name: str, words: Sequence[Word], builtin: Builtin) -> None:
+        if builtin.is_certain is None or not builtin.is_certain(words[1:]):
             raise _Unproven(f"`{name}` is the shell's own and may evaluate or change more than it says")
 
     def _check_variables(self, name: str, words: Sequence[Word]) -> None:
@@ -226,25 +226,23 @@ class _Prover:
             if word.value == ANY_TEXT and is_whole_variable(word):
                 raise _Unproven(f"{word.source} could be an option of `{name}`: put `--` before it")
 
-    def _prove_runner(self, name: str, words: Sequence[Word], depth: int) -> None:
+    def _prove_runner(self, name: str, program: ProgramRow, words: Sequence[Word], depth: int) -> None:
         """Follow a program into the commands that it runs."""
         options = [word.value for word in words[1:]]
-        if name == "find":
+        if program.unwrap is unwrap_find:
             # `-execdir` runs in the folder of each file, where a name may mean another program; `-ok` asks first.
             if {"-execdir", "-ok", "-okdir"}.intersection(options) or any(map(is_whole_variable, words)):
                 raise _Unproven("where `find` runs its command, or whether, is not certain")
-        elif name in _EQUIVALENT_SHELLS:
+        elif program.is_followed and program.unwrap is unwrap_shell:
             self._prove_shell(name, words, depth)
             return
-        elif name not in _FOLLOWED_RUNNERS:
+        elif not program.is_followed:
             raise _Unproven(f"what `{name}` runs is not followed")
         if name == "command" and any(option not in {"-v", "-V"} for option in _list_leading_options(options)):
             raise _Unproven("`command` is given options that are not followed")
         if name == "env":
             self._check_env(words)
-        if name == "sudo" and any(
-            option.startswith("-") and not _SUDO_OPTION.fullmatch(option) for option in _list_leading_options(options)
-        ):
+        if name == "sudo" and not all(re.fullmatch(_SUDO_OPTION, each) for each in _list_leading_options(options)):
             raise _Unproven("`sudo` is given options that are not followed")
         inner = unwrap(words)
         if inner.is_unknown or inner.scripts:
@@ -254,15 +252,15 @@ class _Prover:
         for command in inner.commands:
             self._prove_command(command, depth + 1, is_started_by_shell=name == "command")
 
-    def _check_sed(self, words: Sequence[Word]) -> None:
+    def _check_sed(self, words: Sequence[Word], program: ProgramRow) -> None:
         try:
-            check_sed_runs_nothing(words[1:])
+            check_sed_runs_nothing(words[1:], program)
         except Harmful as reason:
             raise _Unproven(f"`sed` may run a program: {reason}") from reason
 
     def _prove_shell(self, name: str, words: Sequence[Word], depth: int) -> None:
         match words[1:]:
-            case [Word(value=flags), Word() as script] if _SCRIPT_OPTION.fullmatch(flags) and script.is_known:
+            case [Word(value=flags), Word() as script] if re.fullmatch(_SCRIPT_OPTION, flags) and script.is_known:
                 parsed_line = read_line(script.value)
                 if parsed_line.refusal:
                     raise _Unproven(parsed_line.refusal)
@@ -302,7 +300,7 @@ class _Prover:
 
     def _prove_git(self, words: Sequence[Word]) -> None:
         """Judge git by the repository that it finds, and by its subcommand."""
-        index = find_operand(words, HARMLESS_GIT_OPTIONS)
+        index = find_operand(words, find_row("git").known_options)
         if index is None or index > len(words) or not all(word.is_known for word in words[:index]):
             raise _Unproven("`git` is given options that choose another repository or configuration")
         if self.is_lost:
@@ -331,7 +329,9 @@ def _describe_shadowing(name: str) -> str:
 
 
 def _names_script(file: Word) -> bool:
-    return file.is_known and file.value[:1] not in {"", "-", "+"} and not STDIN_PATH.fullmatch(file.value)
+    return (
+        file.is_known and file.value[:1] not in {"", "-", "+"} and not re.fullmatch(STDIN_PATH, file.value, re.DOTALL)
+    )
 
 
 def _list_leading_options(options: Sequence[str]) -> Iterator[str]:

@@ -3,59 +3,13 @@
 For example `git -C d push origin` is identified by `git push`, and a rule for `git push *` is about it.
 """
 
-from codeloop.shell.effects import GIT_OPTIONS
-from codeloop.shell.leading_options import LeadingOptions, find_operand
-from codeloop.shell.runners import runs_later_word
+from codeloop.shell.leading_options import find_operand
+from codeloop.shell.options import parse_operands
+from codeloop.shell.program_table import find_row
 from codeloop.shell.simple_command import Redirect, SimpleCommand
+from codeloop.shell.unwrap import runs_later_word
 from codeloop.shell.word import Word, make_word
 
-# Programs whose commands are identified by two words (`git push`), and commands identified by three.
-_TWO_WORD_NAMES = """
-apt apt-get aws az brew bun bundle cargo cmake composer conda deno docker dotnet flutter gcloud gem gh git glab go
-gradle gradlew helm heroku hg just kubectl launchctl make mise mix mvn mvnw mypy nix npm npx nvm pdm php pip pip3 pipenv
-pnpm podman poetry pre-commit pulumi rake rbenv ruff rustup sbt snap stack
-svn swift systemctl task terraform tox turbo uv uvx vercel wrangler xcodebuild yarn zig
-"""
-_THREE_WORD_NAMES = """
-aws ec2;aws iam;aws s3;aws s3api;az account;az group;az vm;bun run;bun x;cargo run;cargo test;composer run-script;
-conda env;deno task;docker builder;docker buildx;docker compose;docker container;docker image;docker network;
-docker system;docker volume;dotnet tool;
-gcloud compute;gcloud container;gh api;gh issue;gh pr;gh release;gh repo;gh run;gh workflow;
-git bisect;git config;git remote;git stash;git submodule;git worktree;go mod;go tool;go work;helm repo;kubectl config;
-kubectl rollout;npm exec;npm run;npm run-script;npx tsx;nx run;pdm run;pip cache;pipenv run;pnpm dlx;pnpm exec;pnpm run;
-podman compose;podman container;podman image;poetry run;poetry self;rustup component;rustup target;rustup toolchain;
-swift package;terraform state;terraform workspace;uv pip;uv run;uv tool;yarn dlx;yarn run;yarn workspace
-"""
-
-_TWO_WORD_PROGRAMS = frozenset(_TWO_WORD_NAMES.split())
-_THREE_WORD_COMMANDS = frozenset(row.strip() for row in _THREE_WORD_NAMES.split(";"))
-# By program with subcommands: the options that may stand before the subcommand.
-_PROGRAM_OPTIONS = {
-    "aws": LeadingOptions(
-        "--profile --region --output --endpoint-url --query", "--debug --no-cli-pager --no-verify-ssl"
-    ),
-    "cargo": LeadingOptions("--color --config -C -Z", "-q -v -vv --frozen --locked --offline --quiet --verbose"),
-    "docker": LeadingOptions("-c -H -l --config --context --host --log-level", "-D --debug --tls --tlsverify"),
-    "gh": LeadingOptions("-R --repo"),
-    "git": GIT_OPTIONS,
-    "go": LeadingOptions("-C"),
-    "helm": LeadingOptions("-n --kube-context --kubeconfig --namespace", "--debug"),
-    "kubectl": LeadingOptions("-n -s --as --cluster --context --kubeconfig --namespace --server --token --user"),
-    "npm": LeadingOptions(
-        "-w --prefix --registry --userconfig --workspace", "-g -s --global --json --silent --workspaces"
-    ),
-    "pip": LeadingOptions(
-        "--cache-dir --log --proxy --python --timeout", "-q -v --isolated --quiet --require-virtualenv"
-    ),
-    "pnpm": LeadingOptions("-C -F --dir --filter", "-r -w --recursive --silent --workspace-root"),
-    "systemctl": LeadingOptions(
-        "-H -M -n -o -p -t --host --machine --root", "-q --no-pager --now --quiet --system --user"
-    ),
-    "uv": LeadingOptions(
-        "--cache-dir --color --config-file --directory --project", "-n -q -v --no-cache --offline --quiet"
-    ),
-    "yarn": LeadingOptions("--cwd", "-s --silent"),
-}
 # The most words that are taken for a subcommand, and for the start of a command that a runner runs.
 _MAX_SUBCOMMANDS = 8
 _MAX_COMMAND_WORDS = 32
@@ -63,9 +17,10 @@ _MAX_COMMAND_WORDS = 32
 
 def find_leading_words(words: list[str]) -> list[str]:
     """Return the words that identify a command and that an "always" allows: `git commit`, `npm run build`, `ls`."""
-    if " ".join(words[:2]) in _THREE_WORD_COMMANDS and len(words) > 2:
-        return words[:3]
-    return words[: 2 if words[0] in _TWO_WORD_PROGRAMS else 1]
+    groups = find_row(words[0]).groups
+    if groups is None:
+        return words[:1]
+    return words[: 3 if len(words) > 2 and words[1] in groups.split() else 2]
 
 
 def list_spellings(command: SimpleCommand) -> tuple[str, ...]:
@@ -100,11 +55,14 @@ def _lower_program(words: tuple[Word, ...], redirects: tuple[Redirect, ...]) -> 
 
 def _list_subcommands(name: str, words: tuple[Word, ...]) -> list[tuple[Word, ...]]:
     """Return the possible subcommands behind the options of a program, each with all words after it."""
-    if name not in _TWO_WORD_PROGRAMS or len(words) < 3 or not _may_be_option(words[1]):
+    program = find_row(name)
+    if program.groups is None or len(words) < 3 or not _may_be_option(words[1]):
         return []
     # `cargo +nightly build`: the toolchain is an option that no row lists.
-    if name in _PROGRAM_OPTIONS and not words[1].value.startswith("+"):
-        index = find_operand(words, _PROGRAM_OPTIONS[name])
+    # A row of operands between which options may stand is about its files, and does not list all options.
+    lists_options = program.options and (not program.operands or parse_operands(program.operands).stops_options)
+    if lists_options and not words[1].value.startswith("+"):
+        index = find_operand(words, program.all_options)
         if index is not None:
             return [words[index:]]
     # The options are unknown: the subcommand may be behind any of them, or behind its value.

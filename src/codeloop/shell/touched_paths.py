@@ -1,7 +1,7 @@
 """Finds the paths that the simple commands of a line read, write or only look up.
 
 This is no security boundary: a program may touch more files than its words name. How each program uses its words is in
-`touches/`; here they are put together for a whole line, with its variables, its redirections and `cd`.
+its row; here they are put together for a whole line, with its variables, its redirections and `cd`.
 """
 
 import re
@@ -11,15 +11,15 @@ from typing import NamedTuple
 
 from msgspec import Struct
 
+from codeloop.shell.options import Use
 from codeloop.shell.parser import Script
-from codeloop.shell.runners import is_runner
+from codeloop.shell.program_table import find_row
 from codeloop.shell.simple_command import Redirect
-from codeloop.shell.touches.arguments import Arguments, Use, parse_row
-from codeloop.shell.touches.path_rows import PATH_ROWS
-from codeloop.shell.touches.program_readers import ARGUMENT_READERS, WORD_READERS
-from codeloop.shell.touches.unknown_program import read_words_of_unknown_program
-from codeloop.shell.touches.word_paths import ANYWHERE, MAX_EXPANSIONS, expand_word
+from codeloop.shell.unknown_program import read_words_of_unknown_program
+from codeloop.shell.unwrap import is_runner
+from codeloop.shell.unwrappers import unwrap_fd, unwrap_find
 from codeloop.shell.word import Word
+from codeloop.shell.word_paths import ANYWHERE, MAX_EXPANSIONS, expand_word
 
 GIT_TOP = ":/"
 """The top of the work tree, independent of the folder."""
@@ -73,7 +73,7 @@ _VARIABLE_SETTERS = frozenset(
 )
 # `find ROOT -exec cmd {}` runs for everything below ROOT.
 _ROLES_BELOW_ROOT = str.maketrans("rwb", "RDM")
-# By role of a path, as explained in `path_rows`: the fields of Touches that the path is added to.
+# By role of a path, as explained in `options.py`: the fields of Touches that the path is added to.
 _FIELDS_BY_ROLE = {
     "r": ("reads",),
     "R": ("read_trees",),
@@ -116,7 +116,7 @@ def find_touches(script: Script) -> Touches:
                 for folder in folders:
                     if joined_path := _join_path(folder, path):
                         touches[field][joined_path] = None
-        if name in {"find", "fd", "fdfind"}:
+        if find_row(name).unwrap in {unwrap_find, unwrap_fd}:
             roots = tuple(dict.fromkeys(path for role, path in command_uses if role == "n")) or (".",)
         new_folder = _find_new_folder(name, words)
         if new_folder is not None:
@@ -177,14 +177,14 @@ def find_uses(name: str, words: Sequence[str]) -> list[Use]:
     """Return how a program uses the paths in its words."""
     if name == ANYWHERE:
         return [("b", ANYWHERE), *read_words_of_unknown_program(words)]
-    read_words, row = WORD_READERS.get(name), PATH_ROWS.get(name)
-    if read_words is not None:
-        uses = read_words(words)
-    elif row is not None:
-        arguments = Arguments(parse_row(row), words)
+    program = find_row(name)
+    if program.read_words is not None:
+        uses = program.read_words(words, program)
+    elif program.operands:
+        arguments = program.read_arguments(words)
         uses = arguments.uses
-        if name in ARGUMENT_READERS:
-            uses += ARGUMENT_READERS[name](arguments)
+        if program.find_more_uses is not None:
+            uses += program.find_more_uses(arguments)
     else:
         uses = list(read_words_of_unknown_program(words))
         # Its command is somewhere among the following words, and no row says where.
@@ -196,13 +196,13 @@ def find_uses(name: str, words: Sequence[str]) -> list[Use]:
 
 
 def _has_row(word: str) -> bool:
-    return word in PATH_ROWS or word in WORD_READERS
+    return find_row(word).operands != "" or find_row(word).read_words is not None
 
 
 def _normalise_path(text: str, role: str) -> str:
     """Return a word as a path; "" if it is none: a URL, a device, or a text that the role does not take for a path.
 
-    The roles are explained in `path_rows`.
+    The roles are explained in `options.py`.
     """
     if text in {"", "-"} or _HARMLESS_DEVICE.fullmatch(text):
         return ""
@@ -236,7 +236,7 @@ def _find_new_folder(name: str, words: Sequence[str]) -> str | None:
         case "popd":
             return ANYWHERE
         case "env":
-            option_values = Arguments(parse_row(PATH_ROWS["env"]), words).option_values
+            option_values = find_row("env").read_arguments(words).option_values
             return next((value for option, value in option_values if option in {"-C", "--chdir"}), None)
         case "sudo":
             return next((words[index + 1] for index, word in enumerate(words[:-1]) if word in {"-D", "--chdir"}), None)

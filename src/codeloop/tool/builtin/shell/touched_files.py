@@ -15,8 +15,8 @@ from codeloop.kit.wildcard import ANY_TEXT, matches
 from codeloop.schema.limits import BASH_FILES
 from codeloop.schema.wire import replace
 from codeloop.shell.touched_paths import GIT_TOP, Touches
-from codeloop.shell.touches.unknown_program import is_written_outside
-from codeloop.shell.touches.word_paths import ANYWHERE
+from codeloop.shell.unknown_program import is_written_outside
+from codeloop.shell.word_paths import ANYWHERE
 from codeloop.workspace.git.index import IndexEntry, read_tracked_files
 from codeloop.workspace.workspace import Workspace
 

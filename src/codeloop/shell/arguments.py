@@ -1,93 +1,28 @@
-"""Reads a command's words by its row of `path_rows`: the file that each word names, and how the program uses it."""
+"""Reads a command's words by its operands and options: the file that each word names, and how the program uses it."""
 
 import re
-from collections.abc import Sequence
-from functools import lru_cache
+from collections.abc import Mapping, Sequence
 
-from msgspec import Struct
+from codeloop.shell.options import Operands, Option, Use
+from codeloop.shell.word_paths import ANYWHERE
 
-from codeloop.shell.touches.word_paths import ANYWHERE
-
-Use = tuple[str, str]
-"""A role (see `path_rows`) and a path."""
-# An option of a row: `-o=w`, `-i?!edit`, `-r!deep`; its name, `=` or `?`, the roles, the change.
-_OPTION_TOKEN = re.compile(r"(--?[^=?!]+)(?:([=?])([^!]*))?(?:!(\w+))?")
 # How the changes `deep`, `edit` and `see` of an option turn one role into another.
 _RECURSIVE_ROLES = str.maketrans("rVwu", "RRDW")
 _EDIT_ROLES = str.maketrans("rR", "bb")
 _READ_ONLY_ROLES = str.maketrans("bwuWXDM", "rnnnnnr")
 
 
-class CommandOption(Struct, frozen=True):
-    """An option of a row. `roles`: one letter for each value; `operand_change`: the word after `!`, see `path_rows`.
-
-    `takes_attached_value`: its value, if it has one, is attached: `-i.bak`, or `-i` alone.
-    """
-
-    roles: str = ""
-    takes_attached_value: bool = False
-    operand_change: str = ""
-
-
-class CommandRow(Struct, frozen=True):
-    """A parsed row: the roles of the first, the other and the last operands, and the options.
-
-    `default_use`: the use when no operand names a path; `constant_use`: a use that every call has, unless
-    an option's value has the same role; `stops_at_operand`: options end at the first operand.
-    """
-
-    first_role: str
-    other_roles: str
-    last_role: str
-    options: dict[str, CommandOption]
-    default_use: Use | None = None
-    constant_use: Use | None = None
-    stops_at_operand: bool = False
-
-
-@lru_cache(maxsize=256)
-def parse_row(text: str) -> CommandRow:
-    """Parse a row of `path_rows`."""
-    operand_roles, *tokens = text.split()
-    # `r`, `r>w`, `-:r` or `-:r>w`: the first operand, the others, the last one.
-    first_role, _, other_roles = operand_roles.partition(":")
-    other_roles, _, last_role = (other_roles or first_role).partition(">")
-    first_role = first_role.partition(">")[0]
-    options: dict[str, CommandOption] = {}
-    default_use = constant_use = None
-    for token in tokens:
-        if token[0] == "@":
-            default_use = (token[1], token[2:])
-        elif token[0] == "+":
-            constant_use = (token[1], token[2:])
-        elif match := _OPTION_TOKEN.fullmatch(token):
-            name, value_sign, roles, operand_change = match.groups()
-            options[name] = CommandOption(
-                roles=(roles or "-") if value_sign else "",
-                takes_attached_value=value_sign == "?",
-                operand_change=operand_change or "",
-            )
-    return CommandRow(
-        first_role=first_role,
-        other_roles=other_roles,
-        last_role=last_role or other_roles,
-        options=options,
-        default_use=default_use,
-        constant_use=constant_use,
-        stops_at_operand="^" in tokens,
-    )
-
-
 class Arguments:
-    """The words behind a command's name, as `row` reads them.
+    """The words behind a command's name, as the roles of its operands (`row`) and its options read them.
 
     `operands`: all of them; `plain_count`: the number of those before `--`. `option_values`: the options with a value,
     and this; `option_uses`: the roles and paths of these values. `changes`: how options change the operands.
     `rest_index`: the index of the first word that the row does not describe.
     """
 
-    def __init__(self, row: CommandRow, words: Sequence[str]) -> None:
+    def __init__(self, row: Operands, options: Mapping[str, Option], words: Sequence[str]) -> None:
         self.row = row
+        self.options = options
         self.operands: list[str] = []
         self.plain_count = 0
         self.option_uses: list[Use] = []
@@ -97,7 +32,6 @@ class Arguments:
         self._read(words)
 
     def _read(self, words: Sequence[str]) -> None:
-        row = self.row
         index, is_behind_dashes = 0, False
         while index < len(words):
             word = words[index]
@@ -105,7 +39,7 @@ class Arguments:
             if is_behind_dashes or word in {"", "-"} or not word.startswith(("-", ANYWHERE)):
                 self.operands.append(word)
                 self.plain_count += not is_behind_dashes
-                if row.stops_at_operand:
+                if self.row.stops_options:
                     self.rest_index = index
                     break
             elif word == "--":
@@ -114,14 +48,14 @@ class Arguments:
                 self.operands.append(word)
                 self.plain_count += 1
                 # It may also be an option, one that writes a file if the program has any.
-                if any(set(option.roles) & set("wWXbt") for option in row.options.values()):
+                if any(set(option.roles) & set("wWXbt") for option in self.options.values()):
                     self.option_uses.append(("w", ANYWHERE))
             else:
                 index = self._read_option(word, words, index)
 
     def _read_option(self, word: str, words: Sequence[str], index: int) -> int:
         """Read an option, and return the index behind the values that it takes."""
-        options = self.row.options
+        options = self.options
         if word.startswith("--"):
             name, equals, value = word.partition("=")
             keys = [name] if name in options else []
@@ -137,10 +71,12 @@ class Arguments:
         value_count = 0
         for key in keys:
             option = options[key]
-            self.changes.append(option.operand_change)
-            if equals:
-                self._add_value(key, option.roles[-1:] or "n", value)
-            elif option.roles and not option.takes_attached_value:
+            self.changes.append(option.change)
+            if equals and option.roles:
+                self._add_value(key, option.roles[-1], value)
+            elif equals:
+                self._add_unlisted(value)
+            elif option.takes_next_word:
                 value_count = max(value_count, len(option.roles))
                 for role, each in zip(option.roles, words[index:], strict=False):
                     self._add_value(key, role, each)
@@ -149,18 +85,17 @@ class Arguments:
     def _read_cluster(self, word: str, words: Sequence[str], index: int) -> int:
         """Read options of one letter behind one dash (`-xvf a.tar`), and return the index behind their values."""
         for end, letter in enumerate(word[1:], 2):
-            option = self.row.options.get("-" + letter)
+            option = self.options.get("-" + letter)
             if option is None:
                 continue
-            self.changes.append(option.operand_change)
+            self.changes.append(option.change)
             if not option.roles:
                 continue
             if value := word[end:]:
-                self._add_value(
-                    "-" + letter, option.roles[0], value.removeprefix("=") if option.takes_attached_value else value
-                )
+                value = value.removeprefix("=") if option.is_attached else value
+                self._add_value("-" + letter, option.roles[0], value)
                 return index
-            if option.takes_attached_value:
+            if option.is_attached:
                 return index
             for role, each in zip(option.roles, words[index:], strict=False):
                 self._add_value("-" + letter, role, each)

@@ -1,6 +1,6 @@
-"""Readers for programs whose files a row of `path_rows` can't describe, since a word's meaning depends on other words.
+"""Readers for programs whose files a row can't describe, since a word's meaning depends on other words.
 
-A reader returns uses: pairs of a role, whose letters are explained in `path_rows`, and a path.
+A reader returns uses: pairs of a role, whose letters are explained in `options.py`, and a path.
 """
 
 import re
@@ -11,18 +11,14 @@ from posixpath import basename, dirname, join, splitext
 
 from codeloop.kit.guarded_paths import SECRET_NAMES
 from codeloop.kit.wildcard import ANY_TEXT
-from codeloop.shell.touches.arguments import Arguments, Use, parse_row
-from codeloop.shell.touches.git_reader import read_git
-from codeloop.shell.touches.unknown_program import read_words_of_unknown_program
-from codeloop.shell.touches.word_paths import ANYWHERE
+from codeloop.shell.arguments import Arguments
+from codeloop.shell.options import Use
+from codeloop.shell.program_row import ProgramRow
+from codeloop.shell.unknown_program import read_words_of_unknown_program
+from codeloop.shell.word_paths import ANYWHERE
 
-# `A` (members) and `C` (the folder) are no roles of `path_rows`, and `f` is the archive here: `_read_tar` reads them.
-_TAR_ROW = """A -f=f --file=f -C=C --directory=C -T=r --files-from=r -X=r --exclude-from=r -I=- -g=b
---listed-incremental=b --use-compress-program=-
---index-file=w -b=- -K=- -N=- -V=- -L=- -F=- -H=- --exclude=- --transform=- --xform=-
---strip-components=-
---owner=- --group=- --mode=- --mtime=- --newer=- --format=- --volno-file=b --one-top-level?X --to-command=- --sort=-
---checkpoint-action=- --rsh-command=- --suffix=- --starting-file=- --label=- --record-size=- --remove-files!deep"""
+WordReader = Callable[[Sequence[str], ProgramRow], list[Use]]
+"""Finds the uses in the words behind a program's name, in place of its row."""
 # Letters of tar's options that take a value.
 _TAR_VALUE_LETTERS = "fCTXIgbKNVLFH"
 # Those with which an attached value certainly begins: `-L` and `-H` of BSD and macOS have none.
@@ -60,8 +56,9 @@ _AWK_INPUT = re.compile(rf"getline\b{_AWK_EXPRESSION}<\s*(\"[^\"]*\"|[^;}}\n)]+)
 _URL_NAME = re.compile(r"(?:[a-z]+://)?[^?#]*")
 
 
-def _read_tar(words: Sequence[str]) -> list[Use]:
-    arguments = Arguments(parse_row(_TAR_ROW), _add_dashes(words))
+def read_tar(words: Sequence[str], program: ProgramRow) -> list[Use]:
+    """Return the uses of `tar`: the archive, what is packed into it, or the folders that it unpacks into."""
+    arguments = program.read_arguments(_add_dashes(words))
     options = [word for word in _add_dashes(words) if word.startswith("-")]
     # Of `-C/usr` only the `C` is a letter.
     letters = "".join(_TAR_ATTACHED_VALUE.sub("", word[1:]) for word in options if not word.startswith("--"))
@@ -99,7 +96,8 @@ def _add_dashes(words: Sequence[str]) -> list[str]:
     return first + rest
 
 
-def _read_find(words: Sequence[str]) -> list[Use]:
+def read_find(words: Sequence[str], _: ProgramRow) -> list[Use]:
+    """Return the uses of `find`: the folders that it walks, and the files of its predicates."""
     start = next((index for index, word in enumerate(words) if not _FIND_OPTION.fullmatch(word)), len(words))
     end = next((index for index in range(start, len(words)) if re.match(r"[-(!,]", words[index])), len(words))
     roots = list(words[start:end]) or ["."]
@@ -116,7 +114,8 @@ def _read_find(words: Sequence[str]) -> list[Use]:
     return uses
 
 
-def _read_dd(words: Sequence[str]) -> list[Use]:
+def read_dd(words: Sequence[str], _: ProgramRow) -> list[Use]:
+    """Return the uses of `dd`: the values of `if=` and `of=`."""
     roles = {"if": "r", "of": "w"}
     uses: list[Use] = []
     for word in words:
@@ -128,7 +127,7 @@ def _read_dd(words: Sequence[str]) -> list[Use]:
     return uses
 
 
-def _read_copy(arguments: Arguments) -> list[Use]:
+def find_copies(arguments: Arguments) -> list[Use]:
     """Return the paths written when the last operand, or the target of an option, is a folder."""
     paths = list(arguments.operands)
     folders = [path for role, path in arguments.option_uses if role == "t"]
@@ -145,9 +144,9 @@ def _read_copy(arguments: Arguments) -> list[Use]:
     return uses
 
 
-def _read_ln(arguments: Arguments) -> list[Use]:
+def find_link(arguments: Arguments) -> list[Use]:
     """Return the uses of `ln`: the link is written; its target, relative to the link's folder, may be read later."""
-    uses = _read_copy(arguments)
+    uses = find_copies(arguments)
     paths = arguments.operands
     # With one operand the link is made in the current folder.
     if len(paths) == 1:
@@ -157,7 +156,8 @@ def _read_ln(arguments: Arguments) -> list[Use]:
     return uses
 
 
-def _read_gzip(arguments: Arguments) -> list[Use]:
+def find_archives(arguments: Arguments) -> list[Use]:
+    """Return the files that a compressor writes in place of its operands."""
     if "see" in arguments.changes:
         return []
     suffixes = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".lzma", ".Z")
@@ -167,27 +167,32 @@ def _read_gzip(arguments: Arguments) -> list[Use]:
     return [*archives, *(("w", splitext(path)[0]) for path in paths if path.endswith(suffixes)), *folders_written]
 
 
-def _read_ar(arguments: Arguments) -> list[Use]:
+def find_unpacked_members(arguments: Arguments) -> list[Use]:
+    """Return the folder into which `ar` unpacks."""
     # `ar x lib.a`: its options are the first operand.
     return [("X", ".")] if arguments.operands and "x" in arguments.operands[0] else []
 
 
-def _read_zip(arguments: Arguments) -> list[Use]:
+def find_zip_archive(arguments: Arguments) -> list[Use]:
+    """Return the archive that `zip` writes, under its full name."""
     # `zip` adds the suffix to a name without one, and `unzip` tries it.
     return [("w", f"{text}.zip") for text in arguments.operands[:1] if "." not in basename(text)]
 
 
-def _read_unzip(arguments: Arguments) -> list[Use]:
+def find_unzip_archive(arguments: Arguments) -> list[Use]:
+    """Return the archive that `unzip` reads, under its full name."""
     return [("r", f"{text}.zip") for text in arguments.operands[:1] if "." not in basename(text)]
 
 
-def _read_split(arguments: Arguments) -> list[Use]:
+def find_split_pieces(arguments: Arguments) -> list[Use]:
+    """Return the files that `split` writes."""
     # By default it writes `xaa`, `xab` and so on; `csplit` writes `xx00`.
     prefix = arguments.operands[1] if len(arguments.operands) > 1 else "x"
     return [("w", prefix + ANY_TEXT)]
 
 
-def _read_csplit(arguments: Arguments) -> list[Use]:
+def find_csplit_pieces(arguments: Arguments) -> list[Use]:
+    """Return the files that `csplit` writes."""
     prefix = next((value for option, value in arguments.option_values if option in {"-f", "--prefix"}), "xx")
     return [("w", prefix + ANY_TEXT)]
 
@@ -200,8 +205,9 @@ def _read_scripts(arguments: Arguments, options: Sequence[str], read_script: Cal
     return [use for script in scripts for use in (anything if len(script) > _MAX_SCRIPT_CHARS else read_script(script))]
 
 
-def _read_sed(arguments: Arguments) -> list[Use]:
-    return _read_scripts(arguments, ("-e", "--expression"), _read_sed_script) + _list_backups(arguments)
+def find_sed_files(arguments: Arguments) -> list[Use]:
+    """Return the files that scripts of `sed` read and write, and the backups of edited ones."""
+    return _read_scripts(arguments, ("-e", "--expression"), _read_sed_script) + list_backups(arguments)
 
 
 def _read_sed_script(script: str) -> list[Use]:
@@ -215,26 +221,27 @@ def _read_sed_script(script: str) -> list[Use]:
 _SECRET_SAMPLES = tuple(name.replace("*", "x") for name in SECRET_NAMES)
 
 
-def _read_rg(arguments: Arguments) -> list[Use]:
+def find_secret_globs(arguments: Arguments) -> list[Use]:
     """Return the folders in which rg reads hidden files with secrets, because a glob matches their names."""
     globs = [value for option, value in arguments.option_values if option in {"-g", "--glob", "--iglob"}]
     is_wide = any(fnmatchcase(name, basename(glob)) for glob in globs if glob[:1] != "!" for name in _SECRET_SAMPLES)
     return [("R", text) for role, text in arguments.uses if role == "V"] if is_wide else []
 
 
-def _read_jq(arguments: Arguments) -> list[Use]:
+def find_jq_modules(arguments: Arguments) -> list[Use]:
     """Return an unknown path if a jq program loads modules: its search path decides where these are."""
     loads = any(re.search(r"(?<![.\w])(?:import|include)\b", text) for text in arguments.operands[:1])
     return [("r", ANYWHERE)] if loads else []
 
 
-def _list_backups(arguments: Arguments) -> list[Use]:
+def list_backups(arguments: Arguments) -> list[Use]:
     """Return the backup files that `-i.bak` writes."""
     endings = [value for option, value in arguments.option_values if option in {"-i", "--in-place"} and value]
     return [("w", text + ending) for ending in endings for text in arguments.operands]
 
 
-def _read_awk(arguments: Arguments) -> list[Use]:
+def find_awk_files(arguments: Arguments) -> list[Use]:
+    """Return the files that scripts of `awk` read and write, and those that it edits in place."""
     uses = _read_scripts(arguments, ("-e", "--source"), _read_awk_script)
     if any(option in {"-i", "--include"} and value == "inplace" for option, value in arguments.option_values):
         has_script = not any(option in _AWK_SCRIPT_OPTIONS for option, _ in arguments.option_values)
@@ -260,31 +267,33 @@ def _list_downloads(arguments: Arguments) -> list[Use]:
     return [("w", join(folder, name)) for folder in folders for name in names if name]
 
 
-def _read_curl(arguments: Arguments) -> list[Use]:
+def find_downloads(arguments: Arguments) -> list[Use]:
+    """Return the files that `curl` names after their URLs or as the server says."""
     uses = _list_downloads(arguments) if "remote" in arguments.changes else []
     return [*uses, ("X", ".")] if "sent" in arguments.changes else uses
 
 
-def _read_wget(arguments: Arguments) -> list[Use]:
+def find_wget_downloads(arguments: Arguments) -> list[Use]:
+    """Return the files that `wget` names after their URLs or as the server says."""
     is_named = any(option in {"-O", "--output-document"} for option, _ in arguments.option_values)
     uses = [] if is_named else _list_downloads(arguments)
     folders = [path for role, path in arguments.option_uses if role == "W"] or ["."]
     return [*uses, *(("X", folder) for folder in folders)] if "sent" in arguments.changes else uses
 
 
-def _read_remote_copy(arguments: Arguments) -> list[Use]:
+def find_received_folder(arguments: Arguments) -> list[Use]:
     """Return the local folder into which files are copied from another machine."""
     *sources, target = arguments.operands or [""]
     return [("X", target)] if any(re.match(r"[\w.@\[\]-]+:|rsync:", text) for text in sources) else []
 
 
-def _make_archiver_reader(unpacking: str, *, names_folder: bool = False) -> Callable[[Sequence[str]], list[Use]]:
+def make_archiver_reader(unpacking: str, *, names_folder: bool = False) -> WordReader:
     """Return the reader of a program that unpacks if its words match `unpacking`.
 
     It unpacks into the folder that its last word (`names_folder`) or an option names, or else into the current one.
     """
 
-    def read_words(words: Sequence[str]) -> list[Use]:
+    def read_words(words: Sequence[str], _: ProgramRow) -> list[Use]:
         uses = list(read_words_of_unknown_program(words))
         if re.match(unpacking, " ".join(words)):
             folders = [word for option, word in pairwise(words) if option in {"-C", "--dir"}]
@@ -294,21 +303,10 @@ def _make_archiver_reader(unpacking: str, *, names_folder: bool = False) -> Call
     return read_words
 
 
-# By program: a pattern of the commands that write its configuration, and that file.
-_CONFIGURATION_FILES = {
-    "go": (r"env -(w|u)\b", "~/.config/go/env"),
-    "npm": (r"(config|c) (set|delete|rm|edit)\b|set\b", "~/.npmrc"),
-    "pip": (r"config (set|unset|edit)\b", "~/.config/pip/pip.conf"),
-    "pnpm": (r"(config|c) (set|delete|rm)\b|set\b", "~/.config/pnpm/rc"),
-    "poetry": (r"config \S+ \S", "~/.config/pypoetry/config.toml"),
-    "yarn": (r"config (set|delete|unset)\b", "~/.yarnrc"),
-}
+def make_settings_reader(pattern: str, file: str) -> WordReader:
+    """Return the reader of a program that writes a file of settings if its words match a pattern."""
 
-
-def _make_settings_reader(name: str) -> Callable[[Sequence[str]], list[Use]]:
-    pattern, file = _CONFIGURATION_FILES[name]
-
-    def read_words(words: Sequence[str]) -> list[Use]:
+    def read_words(words: Sequence[str], _: ProgramRow) -> list[Use]:
         plain = " ".join(word for word in words if not re.match(r"--|-g$", word))
         uses: list[Use] = [("w", file)] if re.match(pattern, plain) else []
         return [*uses, *read_words_of_unknown_program(words)]
@@ -316,7 +314,8 @@ def _make_settings_reader(name: str) -> Callable[[Sequence[str]], list[Use]]:
     return read_words
 
 
-def _read_cpio(words: Sequence[str]) -> list[Use]:
+def read_cpio(words: Sequence[str], _: ProgramRow) -> list[Use]:
+    """Return the uses of `cpio`: files that it names, and the current folder."""
     unpacks = any(re.match(r"-\w*i|--ext", word) for word in words)
     return [
         ("X" if unpacks else "W", "."),
@@ -324,49 +323,10 @@ def _read_cpio(words: Sequence[str]) -> list[Use]:
     ]
 
 
-def _read_7z(words: Sequence[str]) -> list[Use]:
+def read_7z(words: Sequence[str], _: ProgramRow) -> list[Use]:
+    """Return the uses of `7z`: the archive, and what is packed or the folder that it unpacks into."""
     out = [word[2:] for word in words if word.startswith("-o")]
     command, *files = [word for word in words if not word.startswith("-")] or [""]
     if command.lower() in {"x", "e"}:
         return [*(("r", file) for file in files[:1]), *(("X", folder) for folder in out or ["."])]
     return [*(("b", file) for file in files[:1]), *(("R", file) for file in files[1:])]
-
-
-WORD_READERS: dict[str, Callable[[Sequence[str]], list[Use]]] = {
-    **dict.fromkeys(("tar", "gtar", "bsdtar"), _read_tar),
-    **dict.fromkeys(("7z", "7za", "7zr"), _read_7z),
-    **{name: _make_settings_reader(name) for name in _CONFIGURATION_FILES},
-    "pip3": _make_settings_reader("pip"),
-    "bsdcpio": _read_cpio,
-    "cpio": _read_cpio,
-    "dpkg": _make_archiver_reader(r".*(-[xX]\b|--extract|--vextract|-R\b|--raw-extract)", names_folder=True),
-    "dpkg-deb": _make_archiver_reader(r".*(-[xXR]\b|--extract|--vextract|--raw-extract)", names_folder=True),
-    "jar": _make_archiver_reader(r"-?\w*x|.*--extract"),
-    "pax": _make_archiver_reader(r"(.* )?-\w*r"),
-    "dd": _read_dd,
-    "find": _read_find,
-    "git": read_git,
-}
-"""By program: the reader of all its words, in place of a row."""
-ARGUMENT_READERS: dict[str, Callable[[Arguments], list[Use]]] = {
-    **dict.fromkeys(("cp", "gcp", "install", "mv"), _read_copy),
-    **dict.fromkeys(("awk", "gawk", "mawk", "nawk"), _read_awk),
-    **dict.fromkeys(("sed", "gsed"), _read_sed),
-    **dict.fromkeys(("perl", "ruby"), _list_backups),
-    **dict.fromkeys(
-        ("bunzip2", "bzip2", "compress", "gunzip", "gzip", "lz4", "lzma", "pigz", "uncompress"), _read_gzip
-    ),
-    **dict.fromkeys(("unlzma", "unxz", "unzstd", "xz", "zstd"), _read_gzip),
-    "ar": _read_ar,
-    "csplit": _read_csplit,
-    "curl": _read_curl,
-    "jq": _read_jq,
-    "ln": _read_ln,
-    "rg": _read_rg,
-    **dict.fromkeys(("rsync", "scp"), _read_remote_copy),
-    "split": _read_split,
-    "unzip": _read_unzip,
-    "wget": _read_wget,
-    "zip": _read_zip,
-}
-"""By program: the reader of further uses in its arguments, besides those that its row describes."""

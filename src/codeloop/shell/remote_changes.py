@@ -1,4 +1,11 @@
-"""Whether a command changes something on another machine or service, as far as its words show. Pure."""
+"""Whether a command changes something on another machine or service, as far as its words show.
+
+A line of `ProgramRow.remote` is such a command, without the program's name: `push ! -n --dry-run`. Options between its
+words are skipped. A word may list alternatives (`push,publish`) and contain stars; `add~` means `add` and `add-*`; `**`
+stands for any words. After `!`: options with which the command changes nothing there. After `+`: options, one of which
+it needs to change something. After `>`: a pattern that its last operand must match. `not` before a line: such a command
+changes nothing.
+"""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -8,16 +15,9 @@ from functools import lru_cache
 from msgspec import Struct
 
 from codeloop.kit.wildcard import MARKS
-from codeloop.shell.remote.client_programs import CHANGE_CHECKS
-from codeloop.shell.remote.command_rows import PACKAGE_RUNNERS, PROGRAM_ALIASES, REMOTE_ROWS
+from codeloop.shell.program_table import find_row
 
-_PACKAGE_RUNNERS = tuple(tuple(row.split()) for row in PACKAGE_RUNNERS.replace("\n", ";").split(";") if row)
 _HELP_OPTIONS = ("--help", "-h", "--version")
-# Their `-h` takes a value: hosts, a header, or a name to send.
-_PROGRAMS_WITHOUT_SHORT_HELP = frozenset(
-    {"gsutil", "kamal", "mussh", "swaks", "pssh", "pscp", "prsync", "pnuke"}
-    | {"parallel-ssh", "parallel-scp", "parallel-rsync", "parallel-nuke"}
-)
 # `--dry-run=client` and `--dry-run=server` of kubectl mean true as well.
 _TRUE_VALUES = ("=true", "=1", "=client", "=server")
 _FALSE_VALUES = ("false", "none", "0")
@@ -33,7 +33,7 @@ _MAX_WORDS = 20
 
 
 class RemoteRow(Struct, frozen=True):
-    """A parsed row of `command_rows`.
+    """A parsed line of `ProgramRow.remote`.
 
     `harmless_options`: the options after `!`; `required_options`: those after `+`; `target_pattern`: the pattern
     after `>`; `is_change`: false for a row that begins with `not`.
@@ -60,9 +60,10 @@ def _changes_remote(words: tuple[str, ...], levels: int) -> bool:
         return False
     words = _normalise_program(words)
     name, arguments = words[0], words[1:]
-    if name in CHANGE_CHECKS and CHANGE_CHECKS[name](arguments):
+    program = find_row(name)
+    if program.changes_remote is not None and program.changes_remote(arguments, program):
         return True
-    rows = _parse_rows().get(name, ())
+    rows = _parse_rows(program.remote)
     if name == "git" and _defines_alias(arguments):
         return True
     # `not` rows first: they are exceptions from wider ones (`vercel` deploys, `vercel build` does not).
@@ -75,9 +76,8 @@ def _changes_remote(words: tuple[str, ...], levels: int) -> bool:
 
 def mentions_remote_change(words: Sequence[str]) -> bool:
     """Return whether a command that changes something remote occurs in a text that can't be parsed as shell."""
-    remote_rows = _parse_rows()
     return any(
-        _is_known_program(word, remote_rows)
+        _is_known_program(word)
         and len(words) > index + 1
         and _changes_remote(tuple(words[index : index + _MAX_WORDS]), _MAX_LEVELS)
         for index, word in enumerate(words)
@@ -89,9 +89,9 @@ def contains_remote_change(words: Sequence[str]) -> bool:
     return mentions_remote_change([piece for word in words[1:] for piece in word.split()])
 
 
-def _is_known_program(word: str, remote_rows: dict[str, tuple[RemoteRow, ...]]) -> bool:
-    name = _normalise_name(word)
-    return name in remote_rows or name in CHANGE_CHECKS
+def _is_known_program(word: str) -> bool:
+    program = find_row(_normalise_name(word))
+    return program.remote != "" or program.changes_remote is not None
 
 
 def _normalise_program(words: tuple[str, ...]) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ def _normalise_program(words: tuple[str, ...]) -> tuple[str, ...]:
             return (_normalise_name(words[index + 1]), *words[index + 2 :])
         script = next((index for index, word in enumerate(words) if word.endswith("setup.py")), 0)
         return ("setup.py", *words[script + 1 :]) if script else words
-    if name.startswith("git-") and name not in _parse_rows():
+    if name.startswith("git-") and not find_row(name).remote:
         return ("git", name.removeprefix("git-"), *words[1:])
     return (name, *words[1:])
 
@@ -113,8 +113,7 @@ def _normalise_program(words: tuple[str, ...]) -> tuple[str, ...]:
 def _normalise_name(word: str) -> str:
     name = word.rpartition("/")[2].lower()
     # `npx vercel@latest` runs `vercel`, and `npm.cmd` is `npm`.
-    name = re.sub(r"(?<=.)@[\w.^~-]*$|\.(exe|cmd|bat|sh)$", "", name)
-    return PROGRAM_ALIASES.get(name, name)
+    return re.sub(r"(?<=.)@[\w.^~-]*$|\.(exe|cmd|bat|sh)$", "", name)
 
 
 def _defines_alias(arguments: Sequence[str]) -> bool:
@@ -127,11 +126,9 @@ def _defines_alias(arguments: Sequence[str]) -> bool:
 
 def _find_command_starts(words: tuple[str, ...]) -> Iterator[int]:
     """Yield where a package runner's command may begin."""
-    for runner in _PACKAGE_RUNNERS:
-        if words[0] != runner[0]:
-            continue
+    for subcommand in filter(None, find_row(words[0]).runs_after.split(";")):
         positions = {1}
-        for part in runner[1:]:
+        for part in subcommand.replace("*", "").split():
             positions = {
                 index + 1
                 for position in positions
@@ -223,7 +220,7 @@ def _has_harmless_option(row: RemoteRow, words: tuple[str, ...]) -> bool:
     """Return whether an option makes the row harmless (and is not another option's value)."""
     end = words.index("--") if "--" in words else len(words)
     harmless_options = (*row.harmless_options, *_HELP_OPTIONS)
-    if words[0] in _PROGRAMS_WITHOUT_SHORT_HELP:
+    if not find_row(words[0]).has_short_help:
         harmless_options = tuple(option for option in harmless_options if option != "-h")
     # The opposite of `--dry-run`: `--no-dry-run`, which may be shortened, or `--dry-run=false`, `=no`, `=0`.
     if any(word.startswith(("--no-d", "--dry-run=f", "--dry-run=n", "--dry-run=0")) for word in words):
@@ -240,25 +237,23 @@ def _has_harmless_option(row: RemoteRow, words: tuple[str, ...]) -> bool:
     return False
 
 
-@lru_cache(1)
-def _parse_rows() -> dict[str, tuple[RemoteRow, ...]]:
-    """Return the parsed rows by program."""
-    table: dict[str, tuple[RemoteRow, ...]] = {}
-    for line in filter(None, REMOTE_ROWS.split("\n")):
+@lru_cache(256)
+def _parse_rows(text: str) -> tuple[RemoteRow, ...]:
+    rows: list[RemoteRow] = []
+    for line in filter(None, text.split("\n")):
         is_change = not line.startswith("not ")
-        head, *option_texts = re.split(r" (?=[!+>] )", line.removeprefix("not "))
+        head, *option_texts = re.split(r"(?:^| )(?=[!+>] )", line.removeprefix("not "))
         options = {each[0]: tuple(each[2:].split()) for each in option_texts}
-        names, *words = head.split()
-        row = RemoteRow(
-            words=tuple(_expand_alternatives(word) for word in words),
-            harmless_options=options.get("!", ()),
-            required_options=options.get("+", ()),
-            target_pattern=" ".join(options.get(">", ())),
-            is_change=is_change,
+        rows.append(
+            RemoteRow(
+                words=tuple(_expand_alternatives(word) for word in head.split()),
+                harmless_options=options.get("!", ()),
+                required_options=options.get("+", ()),
+                target_pattern=" ".join(options.get(">", ())),
+                is_change=is_change,
+            )
         )
-        for name in names.split(","):
-            table[name] = (*table.get(name, ()), row)
-    return table
+    return tuple(rows)
 
 
 def _expand_alternatives(word: str) -> tuple[str, ...]:

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from codeloop.shell.builtins import CONSTANT_ARITHMETIC, may_evaluate_arithmetic, may_evaluate_test_text
+from codeloop.shell.builtin_checks import CONSTANT_ARITHMETIC, may_evaluate_arithmetic, may_evaluate_test_text
 from codeloop.shell.simple_command import Redirect, SimpleCommand
-from codeloop.shell.tree.tree_words import read_word
+from codeloop.shell.tree_words import read_word
 from codeloop.shell.word import Word, make_word
 
 if TYPE_CHECKING:

@@ -10,14 +10,6 @@ from collections.abc import Callable, Sequence
 from codeloop.kit.wildcard import ANY_TEXT, ANY_WORDS, MARKS
 from codeloop.shell.word import Word
 
-_BUILTIN_NAMES = """
-. : [ alias bg bind break builtin caller cd command compgen complete compopt continue declare dirs disown echo enable
-eval exec exit export false fc fg getopts hash help history jobs kill let local logout mapfile popd printf pushd pwd
-read readarray readonly return set shift shopt source suspend test times trap true type typeset ulimit umask unalias
-unset wait
-"""
-BUILTINS = frozenset(_BUILTIN_NAMES.split())
-
 # Operators of `test`, by their operands.
 _UNARY_OPERATORS = frozenset(["-n", "-z", "-e", "-f", "-d", "-r", "-w", "-x", "-s", "-L", "-h", "-b", "-c", "-p", "-S"])
 _STRING_OPERATORS = frozenset(["=", "==", "!="])
@@ -37,11 +29,12 @@ def _are_known(words: Sequence[Word]) -> bool:
     return all(word.is_known for word in words)
 
 
-def _accept_any(_: Sequence[Word]) -> bool:
+def accept_any(_: Sequence[Word]) -> bool:
+    """Return true: the check of a builtin all of whose arguments are alike."""
     return True
 
 
-def _is_plain_printf(words: Sequence[Word]) -> bool:
+def is_plain_printf(words: Sequence[Word]) -> bool:
     """Return whether `printf` only prints: with `-v` and with `%n` it sets variables."""
     rest = words[1:] if words and words[0].value == "--" else words
     if not rest or not rest[0].is_known or rest[0].value.startswith("-"):
@@ -49,7 +42,7 @@ def _is_plain_printf(words: Sequence[Word]) -> bool:
     return _ASSIGNING_CONVERSION.search(rest[0].value.replace("%%", "")) is None
 
 
-def _is_certain_test(words: Sequence[Word]) -> bool:
+def is_certain_test(words: Sequence[Word]) -> bool:
     """Return whether the effect of `test` is certain: `-v` and `-o` evaluate, so operators have to be known."""
     if words and words[0].value == "!" and len(words) > 1:
         words = words[1:]
@@ -70,54 +63,35 @@ def _is_certain_test(words: Sequence[Word]) -> bool:
             return False
 
 
-def _is_certain_bracket(words: Sequence[Word]) -> bool:
-    return bool(words) and words[-1].value == "]" and _is_certain_test(words[:-1])
+def is_certain_bracket(words: Sequence[Word]) -> bool:
+    """Return whether the effect of `[ ... ]` is certain."""
+    return bool(words) and words[-1].value == "]" and is_certain_test(words[:-1])
 
 
-def _is_plain_cd(words: Sequence[Word]) -> bool:
+def is_plain_cd(words: Sequence[Word]) -> bool:
+    """Return whether `cd` goes to one known folder, or home."""
     rest = words[1:] if words and words[0].value == "--" else words
     return _are_known(rest) and len(rest) <= 1 and not any(word.value.startswith("-") for word in rest)
 
 
-def _make_pattern_check(pattern: str) -> Callable[[Sequence[Word]], bool]:
+def make_pattern_check(pattern: str) -> Callable[[Sequence[Word]], bool]:
     """Return a check that every word is known and matches a pattern; true for no words at all."""
     regex = re.compile(pattern)
     return lambda words: all(word.is_known and regex.fullmatch(word.value) for word in words)
 
 
-CERTAIN_FORMS: dict[str, Callable[[Sequence[Word]], bool]] = {
-    ":": _accept_any,
-    "[": _is_certain_bracket,
-    "cd": _is_plain_cd,
-    "echo": _accept_any,
-    "exit": _make_pattern_check(r"[0-9]{1,3}"),
-    "false": _accept_any,
-    "kill": _make_pattern_check(r"-[A-Z0-9]+|-[lsn]|[A-Z]+|[0-9]+"),
-    "printf": _is_plain_printf,
-    "pwd": _make_pattern_check(r"-[LP]"),
-    "test": _is_certain_test,
-    # The pattern matches nothing: `times` takes no arguments.
-    "times": _make_pattern_check(r"(?!)"),
-    "true": _accept_any,
-    "type": _make_pattern_check(r"-[aptPf]+|[A-Za-z0-9_.+-]+"),
-    "ulimit": _make_pattern_check(r"-a"),
-    "umask": _make_pattern_check(r"-S|[0-7]{3,4}"),
-    "wait": _make_pattern_check(r"[0-9]+"),
-}
-"""By builtin: a check of its arguments that is true if their effect is certain."""
-
-
-def _has_subscript(words: Sequence[Word]) -> bool:
+def has_subscript(words: Sequence[Word]) -> bool:
     """Return whether a word may be a variable with a subscript, which bash evaluates: `a[$(cmd)]` runs `cmd`."""
     return any("[" in word.value or word.value[:1] in MARKS for word in words)
 
 
-def _may_assign_subscript(words: Sequence[Word]) -> bool:
+def may_assign_subscript(words: Sequence[Word]) -> bool:
+    """Return whether `printf -v` may assign to a variable with a subscript."""
     first = words[0].value if words else ""
-    return (first.startswith("-v") or first[:1] in MARKS) and _has_subscript(words[:2])
+    return (first.startswith("-v") or first[:1] in MARKS) and has_subscript(words[:2])
 
 
-def _test_may_evaluate(words: Sequence[Word]) -> bool:
+def test_may_evaluate(words: Sequence[Word]) -> bool:
     """Return whether `test`, given as words, may evaluate: `-v NAME` does, and an unknown word may be `-v`."""
     values = [word.value for word in words]
     if not {"-v", "-R"}.isdisjoint(values):
@@ -134,48 +108,29 @@ def _test_may_evaluate(words: Sequence[Word]) -> bool:
             return False
 
 
-def _make_option_check(letters: str) -> Callable[[Sequence[Word]], bool]:
+def make_option_check(letters: str) -> Callable[[Sequence[Word]], bool]:
     """Return a check for an option with one of the letters, or a word that may be one."""
     return lambda words: any(re.match(rf"-\w*[{letters}]", w.value) or w.value[:1] in MARKS for w in words)
 
 
-def _has_arguments(words: Sequence[Word]) -> bool:
+def has_words(words: Sequence[Word]) -> bool:
+    """Return whether a builtin is given anything."""
     return bool(words)
 
 
-def _has_callback(words: Sequence[Word]) -> bool:
-    return _make_option_check("C")(words) or _has_subscript(words)
+def has_callback(words: Sequence[Word]) -> bool:
+    """Return whether `mapfile` is given a command to run, or a subscript."""
+    return make_option_check("C")(words) or has_subscript(words)
 
 
-# By builtin: a check of its arguments that is true if bash may evaluate one of them.
-_EVALUATION_CHECKS: dict[str, Callable[[Sequence[Word]], bool]] = {
-    "[": lambda words: _test_may_evaluate(words[:-1]),
-    "bind": _has_arguments,
-    "compgen": _has_arguments,
-    "complete": _has_arguments,
-    "fc": lambda _: True,
-    "getopts": _has_subscript,
-    "hash": _make_option_check("p"),
-    "jobs": _make_option_check("x"),
-    "let": lambda words: not _make_pattern_check(r"[0-9+*/ ()-]+")(words),
-    "mapfile": _has_callback,
-    "printf": _may_assign_subscript,
-    "read": _has_subscript,
-    "readarray": _has_callback,
-    "test": _test_may_evaluate,
-    "unset": _has_subscript,
-    "wait": _has_subscript,
-}
+def bracket_may_evaluate(words: Sequence[Word]) -> bool:
+    """Return whether `[ ... ]`, given as words, may evaluate."""
+    return test_may_evaluate(words[:-1])
 
 
-def may_evaluate(words: Sequence[Word]) -> bool:
-    """Return whether a builtin may evaluate its words, or the values of variables, so that it may run anything.
-
-    False does not mean that it runs nothing: `wrappers.unwrap` takes those that are there to run something first, by
-    UNWRAPPERS (`eval`, `source`, `.`, `trap`) or WRAPPERS (`command`, `exec`), so they have no check here.
-    """
-    check = _EVALUATION_CHECKS.get(words[0].value)
-    return check is not None and check(words[1:])
+def let_may_evaluate(words: Sequence[Word]) -> bool:
+    """Return whether `let` may evaluate the value of a variable: it is given more than numbers."""
+    return not make_pattern_check(r"[0-9+*/ ()-]+")(words)
 
 
 # `[ ... ]` with at most one operator between plain operands, which cannot be read in two ways.

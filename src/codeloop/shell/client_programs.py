@@ -1,11 +1,10 @@
 """Programs whose options decide whether they change something remote: HTTP clients, remote shells and copies."""
 
 import re
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 
 from codeloop.net.hosts import is_loopback
-from codeloop.shell.touches.arguments import Arguments, parse_row
-from codeloop.shell.touches.path_rows import PATH_ROWS
+from codeloop.shell.program_row import ProgramRow
 
 _WRITE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND"})
@@ -70,7 +69,7 @@ def _takes_next_word(word: str, value_letters: str) -> bool:
     return next((index for index, letter in enumerate(word) if letter in value_letters), -1) == len(word) - 1
 
 
-def _curl_sends(words: Sequence[str]) -> bool:
+def curl_sends(words: Sequence[str], _: ProgramRow) -> bool:
     """Return whether a method that writes, a body or a file is sent, and not to this machine."""
     method, sends, is_get, urls = "", False, False, list[str]()
     rest = list(words)
@@ -113,7 +112,8 @@ def _curl_sends(words: Sequence[str]) -> bool:
     return writes and not _is_local(urls)
 
 
-def _wget_sends(words: Sequence[str]) -> bool:
+def wget_sends(words: Sequence[str], _: ProgramRow) -> bool:
+    """Return whether a method that writes, or a body, is sent, and not to this machine."""
     sends, urls, skip = False, list[str](), False
     for index, word in enumerate(words):
         name, has_value, value = word.partition("=")
@@ -132,7 +132,7 @@ def _wget_sends(words: Sequence[str]) -> bool:
     return sends and not _is_local(urls)
 
 
-def _httpie_sends(words: Sequence[str]) -> bool:
+def httpie_sends(words: Sequence[str], _: ProgramRow) -> bool:
     """Return whether there is a method that writes, or a body, which means POST."""
     operands = [words[index] for index in _find_operands(words, _HTTPIE_VALUE_LETTERS, _HTTPIE_VALUE_OPTIONS)]
     # In small letters, too: `http delete x.y`; but `http localhost` has no method.
@@ -150,7 +150,7 @@ def _httpie_sends(words: Sequence[str]) -> bool:
     return "--raw" in names or any(_HTTPIE_BODY_ITEM.match(word) for word in rest[1:])
 
 
-def _api_changes(words: Sequence[str]) -> bool:
+def api_changes(words: Sequence[str], _: ProgramRow) -> bool:
     """Judge `gh api`: GET unless a field or another method is given; GraphQL acts unless its text is a query."""
     index = next((index for index, word in enumerate(words) if word == "api"), None)
     if index is None or "--help" in words:
@@ -167,7 +167,18 @@ def _api_changes(words: Sequence[str]) -> bool:
     return method.upper() not in _READ_METHODS if method else any(map(_GH_FIELD.match, rest))
 
 
-def _ssh_connects(words: Sequence[str], value_letters: str = _SSH_VALUE_LETTERS) -> bool:
+def ssh_connects(words: Sequence[str], _: ProgramRow) -> bool:
+    """Return whether it connects to another machine."""
+    return _connects(words, _SSH_VALUE_LETTERS)
+
+
+def autossh_connects(words: Sequence[str], _: ProgramRow) -> bool:
+    """Return whether it connects to another machine."""
+    # Its own `-M PORT`.
+    return _connects(words, _SSH_VALUE_LETTERS + "M")
+
+
+def _connects(words: Sequence[str], value_letters: str) -> bool:
     indexes = _find_operands(words, value_letters)
     # Some of these programs have a flag where others have an option with a value: `ssh-copy-id -i HOST`.
     indexes = indexes or [index for index, word in enumerate(words) if not word.startswith("-")]
@@ -180,23 +191,15 @@ def _ssh_connects(words: Sequence[str], value_letters: str = _SSH_VALUE_LETTERS)
     return not {"-V", "-G", "-Q"} & set(options) and (is_elsewhere or not _is_local([words[host]]))
 
 
-def _autossh_connects(words: Sequence[str]) -> bool:
-    # Its own `-M PORT`.
-    return _ssh_connects(words, _SSH_VALUE_LETTERS + "M")
-
-
-def _rsync_copies_out(words: Sequence[str]) -> bool:
+def rsync_copies_out(words: Sequence[str], program: ProgramRow) -> bool:
+    """Return whether it copies to another machine, and does not only show what it would copy."""
     is_dry_run = any(word == "--dry-run" or re.fullmatch(r"-[a-zA-Z]*n[a-zA-Z]*", word) for word in words)
-    return not is_dry_run and _copies_out("rsync", words)
+    return not is_dry_run and copies_out(words, program)
 
 
-def _scp_copies_out(words: Sequence[str]) -> bool:
-    return _copies_out("scp", words)
-
-
-def _copies_out(program: str, words: Sequence[str]) -> bool:
+def copies_out(words: Sequence[str], program: ProgramRow) -> bool:
     """Return whether it copies to another machine; copying from one changes nothing there."""
-    targets = Arguments(parse_row(PATH_ROWS[program]), words).operands[-1:]
+    targets = program.read_arguments(words).operands[-1:]
     return any(map(_REMOTE_TARGET.match, targets)) and not _is_local(targets)
 
 
@@ -209,17 +212,3 @@ def _is_this_machine(url: str) -> bool:
     match = _URL_HOST.match(url)
     # 0.0.0.0 is this machine, too; so are its short forms.
     return match is not None and (is_loopback(match[1]) or match[1].strip("0.") == "")
-
-
-CHANGE_CHECKS: dict[str, Callable[[Sequence[str]], bool]] = {
-    "curl": _curl_sends,
-    "curlie": _curl_sends,
-    "wget": _wget_sends,
-    **dict.fromkeys(("http", "https", "xh", "xhs"), _httpie_sends),
-    **dict.fromkeys(("gh", "glab"), _api_changes),
-    **dict.fromkeys(("ssh", "slogin", "mosh", "sftp", "ssh-copy-id"), _ssh_connects),
-    "autossh": _autossh_connects,
-    "scp": _scp_copies_out,
-    "rsync": _rsync_copies_out,
-}
-"""Program -> a check of its arguments: whether they change something remote."""

@@ -1,10 +1,10 @@
-"""Reads the words of an unknown program, which has no row in `path_rows`: each of them may name a file."""
+"""Reads the words of an unknown program, which has no row: each of them may name a file."""
 
 import re
 from collections.abc import Iterator, Sequence
 
-from codeloop.shell.touches.arguments import Use
-from codeloop.shell.touches.word_paths import ANYWHERE
+from codeloop.shell.options import Use
+from codeloop.shell.word_paths import ANYWHERE
 
 _OUTPUT_OPTIONS = frozenset(
     {"-o", "--out", "--outfile", "--out-file", "--output", "--output-file", "--output-dir", "--outdir"}

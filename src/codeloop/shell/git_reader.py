@@ -1,88 +1,17 @@
 """Reads the words of `git`: which files its global options and its subcommand use.
 
-The syntax of the rows and the letters of a use's role are explained in `path_rows`. A path that begins with `:/` is
-relative to the top of the work tree, whatever folder git runs in.
+The rows are in `programs/git.py`, and `options.py` explains the letters of a use's role. A path that begins with `:/`
+is relative to the top of the work tree, whatever folder git runs in.
 """
 
 import re
 from collections.abc import Sequence
 from posixpath import basename, join
 
-from codeloop.shell.touches.arguments import Arguments, Use, parse_row
-from codeloop.shell.touches.word_paths import ANYWHERE
-
-_REVISION_ROW = """g --output=w -O=r -S=- -G=- -L=g -n=- --since=- --until=- --after=- --before=- --author=- --grep=-
---format=- --pretty? --max-count=- --skip=- -U=- --unified=- --diff-filter=- --word-diff? --color? --stat? -M? -C?
--B? -X? -l=- --ignore-revs-file=r --contents=r --committer=- --date=- --inter-hunk-context=- --decorate? --abbrev?
---src-prefix=- --dst-prefix=-"""
-_WORK_TREE_ROW = (
-    "- +W:/ -m=- -s=- -X=- -S? -F=r --file=r --strategy=- --strategy-option=- --onto=- -x=- --exec=- -C=- -b=- -c=-"
-)
-
-_READING_SUBCOMMANDS = """
-annotate blame cat-file cherry describe diff diff-files diff-index diff-tree difftool log ls-files ls-tree name-rev
-range-diff reflog rev-list rev-parse shortlog show show-branch status verify-commit whatchanged check-ignore
-check-attr count-objects
-"""
-_REPOSITORY_SUBCOMMANDS = """
-add branch bundle commit commit-graph fetch for-each-ref fsck gc help ls-remote maintenance merge-base notes pack-refs
-prune push remote repack replace rerere tag update-index update-ref var verify-pack version write-tree symbolic-ref
-stage
-"""
-_WORK_TREE_SUBCOMMANDS = """
-bisect checkout-index cherry-pick merge pull read-tree rebase reset revert sparse-checkout stash filter-branch
-mergetool
-"""
-
-# The row of git's own options, which stand before the subcommand.
-_GLOBAL_OPTIONS_ROW = (
-    "- ^ -C=- -c=- --git-dir=- --work-tree=- --namespace=- --config-env=- --exec-path? --super-prefix=-"
-)
-
-_SUBCOMMAND_ROWS = {
-    **dict.fromkeys(_READING_SUBCOMMANDS.split(), _REVISION_ROW),
-    **dict.fromkeys(
-        _REPOSITORY_SUBCOMMANDS.split(),
-        "- -F=r --file=r -t=r --template=r --pathspec-from-file=r -m=- -C=- -c=- --author=-",
-    ),
-    **dict.fromkeys(_WORK_TREE_SUBCOMMANDS.split(), _WORK_TREE_ROW),
-    "am": "r +X:/ --directory=- --exclude=- --include=- -p=- -C=- --resolvemsg=- --patch-format=-",
-    "apply": "r +X:/ --directory=- --exclude=- --include=- -p=- -C=- --build-fake-ancestor=w --stat!see --check!see"
-    " --numstat!see --summary!see",
-    "archive": "-:r -o=w --output=w --add-file=r --prefix=- --format=- --remote=- --exec=- --add-virtual-file=-",
-    "bundle create": "w:-",
-    "bundle verify": "r",
-    "bundle unbundle": "r",
-    "checkout": "W -b=-!none -B=-!none --orphan=-!none --pathspec-from-file=r --conflict=-",
-    "clean": "W +W. -e=- --exclude=- -n!see --dry-run!see",
-    "clone": """-:W --template=r --reference=n --reference-if-able=n --separate-git-dir=w -b=- --branch=- -o=-
---origin=- -c=- --config=- -u=- --upload-pack=- --depth=- -j=- --jobs=- --filter=- --shallow-since=-
---shallow-exclude=- --server-option=- --bundle-uri=- --recurse-submodules? --revision=-""",
-    "credential-store": "- --file=b",
-    "fast-export": "- --export-marks=w --import-marks=r --import-marks-if-exists=r",
-    "fast-import": "- --export-marks=w --import-marks=r --export-pack-edges=w",
-    "format-patch": """- +W. -o=W --output-directory=W --output=w --signature-file=r --description-file=r -v=-
---subject-prefix=- --to=- --cc=- --stdout!see --in-reply-to=- --base=- --interdiff=- --range-diff=-""",
-    "grep": """-:R @R. -e=-!all -f=r!all -A=- -B=- -C=- -m=- --max-count=- --max-depth=- --threads=- -O?
---open-files-in-pager? --no-index!deep --untracked!deep --no-exclude-standard!deep""",
-    "hash-object": "r -t=- --path=-",
-    "init": "w --template=r --separate-git-dir=w -b=- --initial-branch=- --object-format=- --shared? --ref-format=-",
-    "mv": "M>w",
-    "restore": "W -s=- --source=- --pathspec-from-file=r --conflict=-",
-    "rm": "D --pathspec-from-file=r --cached!none",
-    **dict.fromkeys(("stash list", "stash show"), _REVISION_ROW),
-    "submodule": "-:W -b=- --branch=- --reference=n --depth=- --name=-",
-    "switch": "- +W:/ -c=-!none -C=-!none --create=-!none --force-create=-!none --orphan=-!none --conflict=-",
-    "worktree": "-:W -b=- -B=- --reason=-",
-}
-
-# By subcommand: the words with which it writes the configuration of the repository.
-_CONFIGURING_WORDS = {
-    "remote": "add set-url rename remove rm set-branches",
-    "submodule": "add init sync deinit set-url set-branch --init",
-    "branch": "-m -M --move -c -C --copy -u --set-upstream-to --unset-upstream --edit-description",
-    "sparse-checkout": "init set add reapply disable",
-}
+from codeloop.shell.arguments import Arguments
+from codeloop.shell.options import Use
+from codeloop.shell.program_row import NOT_KNOWN, ProgramRow
+from codeloop.shell.word_paths import ANYWHERE
 
 # Options with which `git diff` lists files and prints no contents, and those with which it prints them nevertheless.
 _LISTING_OPTION = re.compile(
@@ -96,9 +25,6 @@ _OBJECT_READERS = frozenset(
     {"show", "cat-file", "diff", "log", "blame", "archive", "grep", "rev-parse", "ls-tree", "annotate"}
 )
 _OBJECT_PATH = re.compile(r"[^:]*:(?:[0-3]:)?(?!/)(.+)")
-_CONFIG_ROW = """- -f=b --file=b --blob=- --type=- --default=- -t=- --comment=- --value=- --url=- --get!see
---get-all!see --get-regexp!see --get-urlmatch!see --get-color!see --get-colorbool!see
---list!see -l!see --name-only!see"""
 _DIFF_SUBCOMMANDS = frozenset({"diff", "show", "difftool"})
 _LOG_SUBCOMMANDS = frozenset(
     {"log", "reflog", "whatchanged", "stash show", "stash list", "diff-tree", "diff-files", "diff-index"}
@@ -134,9 +60,9 @@ def _list_printed_files(name: str, words: Sequence[str], arguments: Arguments) -
     return [*folders, *(("v", word) for word in words_before)]
 
 
-def read_git(words: Sequence[str]) -> list[Use]:
+def read_git(words: Sequence[str], program: ProgramRow) -> list[Use]:
     """Return the uses of a `git` command: those of its global options, then those of its subcommand."""
-    global_arguments = Arguments(parse_row(_GLOBAL_OPTIONS_ROW), words)
+    global_arguments = program.read_arguments(words)
     folders = [value for option, value in global_arguments.option_values if option in {"-C", "--work-tree"}]
     global_uses: list[Use] = [("n", folder) for folder in folders]
     global_uses += [("n", value) for option, value in global_arguments.option_values if option == "--git-dir"]
@@ -145,13 +71,14 @@ def read_git(words: Sequence[str]) -> list[Use]:
     name, rest = global_arguments.operands[0], list(words[global_arguments.rest_index :])
     if name == ANYWHERE:
         return [*global_uses, ("b", ANYWHERE)]
-    if any(word.partition("=")[0] in _CONFIGURING_WORDS.get(name, "").split() for word in rest):
+    row = program.subcommands.get(name, NOT_KNOWN)
+    if any(word.partition("=")[0] in row.configures.split() for word in rest):
         global_uses.append(("w", ":/.git/config"))
     # `git stash list` has a row of its own, other than `git stash`.
     two_words = " ".join([name, *rest[:1]])
-    if two_words in _SUBCOMMAND_ROWS:
-        name, rest = two_words, rest[1:]
-    uses = _read_git_config(rest) if name == "config" else _read_git_subcommand(name, rest)
+    if two_words in program.subcommands:
+        name, rest, row = two_words, rest[1:], program.subcommands[two_words]
+    uses = _read_git_config(rest, row) if name == "config" else _read_git_subcommand(name, rest, row)
     folder = join("", *folders)
     return [
         *global_uses,
@@ -159,10 +86,10 @@ def read_git(words: Sequence[str]) -> list[Use]:
     ]
 
 
-def _read_git_subcommand(name: str, rest: list[str]) -> list[Use]:
-    if name not in _SUBCOMMAND_ROWS:
+def _read_git_subcommand(name: str, rest: list[str], row: ProgramRow) -> list[Use]:
+    if not row.operands:
         return [("p", word.rpartition("=")[2]) for word in rest]
-    arguments = Arguments(parse_row(_SUBCOMMAND_ROWS[name]), rest)
+    arguments = row.read_arguments(rest)
     uses = [*arguments.uses, *_list_printed_files(name, rest, arguments)]
     if name == "init" and any(option == "--template" for option, _ in arguments.option_values):
         uses += [("W", join(folder, ".git", "hooks")) for folder in arguments.operands or [""]]
@@ -194,9 +121,9 @@ def _list_cloned_folders(operands: Sequence[str]) -> list[Use]:
     return uses
 
 
-def _read_git_config(rest: list[str]) -> list[Use]:
+def _read_git_config(rest: list[str], row: ProgramRow) -> list[Use]:
     """Return the file of settings that `git config` reads or writes."""
-    arguments = Arguments(parse_row(_CONFIG_ROW), rest)
+    arguments = row.read_arguments(rest)
     operands = arguments.operands
     scopes = {"--global": "~/.gitconfig", "--system": "/etc/gitconfig", "--worktree": ":/.git/config.worktree"}
     file = next((scopes[word] for word in rest if word in scopes), ":/.git/config")

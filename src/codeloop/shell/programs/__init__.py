@@ -1,0 +1,1 @@
+"""Rows of programs, by family: `program.py` explains them."""

@@ -1,0 +1,69 @@
+"""Rows of compilers, interpreters, build tools, task runners, and of what tests, lints and checks types."""
+
+from codeloop.shell.program_readers import list_backups
+from codeloop.shell.program_row import ProgramRow, list_by_name
+
+_ROWS = {
+    "Rscript julia lua luajit nodejs pypy pypy3 ts-node tsx": ProgramRow(is_interpreter=True),
+    """
+actionlint ameba ansible-lint bandit clang-tidy codespell cppcheck detekt eslint flake8 golint
+hadolint ktlint luacheck markdownlint oxlint phpcs pydocstyle pylint revive rubocop selene
+shellcheck standard standardrb staticcheck stylelint swiftlint tflint xo yamllint
+""": ProgramRow(checks="lint"),
+    "anchor artisan hardhat playwright": ProgramRow(checks="test: test"),
+    """
+ant b doit earthly gmake grunt gulp inv invoke jake mage ninja pants poe scons xtask
+""": ProgramRow(tasks="*"),
+    "as c++ cc clang clang++ g++ gcc gfortran ld rustc": ProgramRow(
+        operands="r",
+        options="""
+-o=w -MF=w -MT=- -MQ=- -I=n -L=n -isystem=n -include=r -D=- -U=- -l=- -x=- -std? -T=r -Xlinker=-
+-z=- -e=- -u=- -B=n -A=- --param=-
+""",
+    ),
+    "astro": ProgramRow(checks="types: check; build: build"),
+    "attw basedpyright psalm pyright pytype svelte-check tsc tsd vue-tsc": ProgramRow(checks="types"),
+    """
+ava bats behat behave busted ctest cucumber doctest elm-test ginkgo gotestsum green jasmine jest
+kyua minitest mocha nose2 nosetests pest phpunit prove py.test pytest qunit robot rspec
+shellspec stestr tap tape testem trial unittest uvu vitest web-test-runner wtr zunit
+""": ProgramRow(checks="test"),
+    "bazel bazelisk buck2 forge": ProgramRow(checks="test: test; build: build"),
+    "biome": ProgramRow(checks="lint: check, lint, ci"),
+    "black isort rustfmt": ProgramRow(checks="lint: --check"),
+    "build esbuild microbundle rollup tsdown tsup unbuild webpack": ProgramRow(checks="build"),
+    "codecept cypress": ProgramRow(checks="test: run"),
+    "crystal": ProgramRow(checks="test: spec; build: build"),
+    "dmypy": ProgramRow(checks="types: run, check"),
+    "dotenv nix-shell": ProgramRow(runs_words="command"),
+    "dune": ProgramRow(checks="test: test, runtest; build: build"),
+    "flow pyre pyrefly steep ty": ProgramRow(checks="types: check"),
+    "golangci-lint prek": ProgramRow(checks="lint: run"),
+    "karma": ProgramRow(checks="test: start"),
+    "manage.py": ProgramRow(checks="test: test; lint: check"),
+    "meson": ProgramRow(checks="test: test; build: compile"),
+    "next nuxt parcel vite": ProgramRow(checks="build: build"),
+    "ng": ProgramRow(checks="test: test, e2e; lint: lint; build: build"),
+    "node": ProgramRow(options="-v --version", reads="option max:0", is_interpreter=True, checks="test: --test"),
+    "nox": ProgramRow(checks="test", tasks="*"),
+    "perl": ProgramRow(
+        operands="r",
+        options="-e=- -E=- -i?!edit -l? -0? -F=- -M=- -m=- -I=n -x? -C? -D?",
+        find_more_uses=list_backups,
+        is_interpreter=True,
+    ),
+    "phpstan": ProgramRow(checks="types: analyse, analyze"),
+    "prettier": ProgramRow(checks="lint: --check, -c, -l, --list-different"),
+    "python python3": ProgramRow(options="-V -VV --version", reads="option max:0", is_interpreter=True),
+    "rails": ProgramRow(checks="test: test, spec"),
+    "rebar3": ProgramRow(checks="test: ct, eunit; types: dialyzer; build: compile"),
+    "ruby": ProgramRow(
+        operands="r",
+        options="-v --version",
+        risky="-e=- -i?!edit -l? -0? -F=- -I=n -r=- -C=n -x? -K? -W? -E=-",
+        find_more_uses=list_backups,
+        reads="option max:0",
+        is_interpreter=True,
+    ),
+}
+PROGRAMS = list_by_name(_ROWS)

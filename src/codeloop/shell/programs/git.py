@@ -1,0 +1,358 @@
+"""The row of git, with those of its subcommands."""
+
+from codeloop.shell.git_reader import read_git
+from codeloop.shell.harmless_checks import check_git
+from codeloop.shell.program_row import ProgramRow, list_by_name
+from codeloop.shell.unwrappers import unwrap_git
+
+_DIFF_OPTIONS = """
+-a -B? -b -D -G=- -l=- -M? -p -R -r -S=- -s -t -U=- -u -W -w -z --abbrev? --anchored=- --binary
+--cached --check --color? --color-moved --color-words --combined-all-paths --compact-summary
+--cumulative --diff-algorithm=- --diff-filter=- --dirstat --dst-prefix=- --exit-code
+--find-copies --find-copies-harder --find-renames --full-index --function-context --histogram
+--ignore-all-space --ignore-blank-lines --ignore-cr-at-eol --ignore-space-at-eol
+--ignore-space-change --ignore-submodules --indent-heuristic --inter-hunk-context=- --merge-base
+--minimal --name-only --name-status --no-color --no-ext-diff --no-patch --no-prefix --no-renames
+--no-textconv --numstat --patch --patch-with-raw --patch-with-stat --patience --pickaxe-all
+--pickaxe-regex --quiet --raw --relative --shortstat --src-prefix=- --staged --stat? --submodule
+--summary --text --unified=- --word-diff? --word-diff-regex=-
+"""
+_LOG_OPTIONS = """
+-c -E -F -g -i -L=g -m -n=- -P --abbrev-commit --after=- --all --all-match --ancestry-path
+--author=- --author-date-order --basic-regexp --before=- --bisect --boundary --branches --cc
+--cherry --cherry-mark --cherry-pick --children --clear-decorations --committer=- --count
+--date=- --date-order --decorate? --decorate-refs=- --decorate-refs-exclude=- --dense --do-walk
+--encoding=- --exclude=- --expand-tabs --extended-regexp --first-parent --fixed-strings --follow
+--format? --full-diff --full-history --glob=- --graph --grep=- --ignore-missing --invert-grep
+--left-only --left-right --log-size --max-age=- --max-count=- --max-parents --merge --merges
+--min-age=- --min-parents --no-abbrev-commit --no-decorate --no-merges --no-notes --no-walk
+--not --notes --oneline --parents --perl-regexp --pretty? --regexp-ignore-case --relative-date
+--remotes --remove-empty --reverse --right-only --show-pulls --simplify-by-decoration
+--simplify-merges --since=- --skip=- --source --sparse --tags --topo-order --until=-
+--walk-reflogs
+"""
+_LISTING_OPTIONS = """
+-i --color --column --contains=- --format=- --ignore-case --merged=- --no-color --no-column
+--no-contains=- --no-merged=- --omit-empty --points-at=- --sort=-
+"""
+_REVISION_OPTIONS = """
+--output=w -O=r -S=- -G=- -L=g -n=- --since=- --until=- --after=- --before=- --author=- --grep=-
+--format=- --pretty? --max-count=- --skip=- -U=- --unified=- --diff-filter=- --word-diff?
+--color? --stat? -M? -C? -B? -X? -l=- --ignore-revs-file=r --contents=r --committer=- --date=-
+--inter-hunk-context=- --decorate? --abbrev? --src-prefix=- --dst-prefix=-
+"""
+_REPOSITORY_OPTIONS = "-F=r --file=r -t=r --template=r --pathspec-from-file=r -m=- -C=- -c=- --author=-"
+_WORK_TREE_OPTIONS = """
+-m=- -s=- -X=- -S? -F=r --file=r --strategy=- --strategy-option=- --onto=- -x=- --exec=- -C=-
+-b=- -c=-
+"""
+
+# The keys are one subcommand or several, divided by `;`.
+_ROWS = {
+    """
+add; bundle; commit; commit-graph; fsck; gc; help; maintenance; notes; pack-refs; prune; repack;
+replace; rerere; stage; update-index; update-ref; var; verify-pack; write-tree
+""": ProgramRow(operands="-", options=_REPOSITORY_OPTIONS),
+    "am": ProgramRow(
+        operands="r +X:/", options="--directory=- --exclude=- --include=- -p=- -C=- --resolvemsg=- --patch-format=-"
+    ),
+    """
+annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
+""": ProgramRow(operands="g", options=_REVISION_OPTIONS),
+    "apply": ProgramRow(
+        operands="r +X:/",
+        options="""
+--directory=- --exclude=- --include=- -p=- -C=- --build-fake-ancestor=w --stat!see --check!see
+--numstat!see --summary!see
+""",
+    ),
+    "archive": ProgramRow(
+        operands="-:r",
+        options="""
+-o=w --output=w --add-file=r --prefix=- --format=- --remote=- --exec=- --add-virtual-file=-
+""",
+        runs_by="--exec",
+    ),
+    "bisect; checkout-index; cherry-pick; merge; mergetool; read-tree; revert": ProgramRow(
+        operands="- +W:/", options=_WORK_TREE_OPTIONS
+    ),
+    "blame": ProgramRow(
+        operands="g",
+        options="""
+-b -C? -c -e -f -k -L=g -l -M? -n -p -s -t -w --abbrev? --color-by-age --color-lines --date=-
+--first-parent --incremental --line-porcelain --porcelain --progress --root --show-email
+--show-name --show-number --show-stats --since=-
+""",
+        risky=_REVISION_OPTIONS,
+        reads="",
+    ),
+    "branch": ProgramRow(
+        operands="-",
+        options=f"{_LISTING_OPTIONS} -a -l -r -v -vv --abbrev --all --list --remotes --show-current --verbose",
+        risky=_REPOSITORY_OPTIONS,
+        reads="",
+        configures="-m -M --move -c -C --copy -u --set-upstream-to --unset-upstream --edit-description",
+    ),
+    "bundle create": ProgramRow(operands="w:-"),
+    "bundle unbundle; bundle verify": ProgramRow(operands="r"),
+    "cat-file": ProgramRow(
+        operands="g",
+        options="""
+-e -p -s -t --allow-unknown-type --batch --batch-all-objects --batch-check --buffer --unordered
+""",
+        risky=_REVISION_OPTIONS,
+        reads="",
+    ),
+    "check-attr": ProgramRow(operands="g", options="-a -z --all --cached --stdin", risky=_REVISION_OPTIONS, reads=""),
+    "check-ignore": ProgramRow(
+        operands="g",
+        options="-n -q -v -z --no-index --non-matching --quiet --stdin --verbose",
+        risky=_REVISION_OPTIONS,
+        reads="",
+    ),
+    "checkout": ProgramRow(
+        operands="W",
+        options="-b=-!none -B=-!none --orphan=-!none --pathspec-from-file=r --conflict=-",
+        destroys="*",
+    ),
+    "clean": ProgramRow(operands="W +W.", options="-e=- --exclude=- -n!see --dry-run!see", destroys="*"),
+    "clone": ProgramRow(
+        operands="-:W",
+        options="""
+--template=r --reference=n --reference-if-able=n --separate-git-dir=w -b=- --branch=- -o=-
+--origin=- -c=- --config=- -u=- --upload-pack=- --depth=- -j=- --jobs=- --filter=-
+--shallow-since=- --shallow-exclude=- --server-option=- --bundle-uri=- --recurse-submodules?
+--revision=-
+""",
+        runs_by="-u --upload-pack -c --config",
+    ),
+    "config": ProgramRow(
+        operands="-",
+        options="""
+-l!see -z --bool --default=- --get!see --get-all!see --get-regexp!see --global --int --list!see
+--local --name-only!see --null --path --show-origin --show-scope --system --type=- --worktree
+""",
+        risky="""
+-f=b --file=b --blob=- -t=- --comment=- --value=- --url=- --get-urlmatch!see --get-color!see
+--get-colorbool!see
+""",
+        reads="",
+        operand_pattern=r"[^.\s]+\.(?s:.*)",
+        runs_by="alias. core.pager core.editor core.sshcommand core.hookspath core.fsmonitor",
+    ),
+    "count-objects": ProgramRow(
+        operands="g", options="-H -v --human-readable --verbose", risky=_REVISION_OPTIONS, reads=""
+    ),
+    "credential-store": ProgramRow(operands="-", options="--file=b"),
+    "describe": ProgramRow(
+        operands="g",
+        options="""
+--abbrev? --all --always --candidates=- --contains --debug --dirty --exact-match --exclude=-
+--first-parent --long --match=- --tags
+""",
+        risky=_REVISION_OPTIONS,
+        reads="",
+    ),
+    "diff": ProgramRow(operands="g", options=_DIFF_OPTIONS, risky=_REVISION_OPTIONS, reads=""),
+    "diff-files": ProgramRow(
+        operands="g", options=f"{_DIFF_OPTIONS} -0 -1 -2 -3 -q", risky=_REVISION_OPTIONS, reads=""
+    ),
+    "diff-index": ProgramRow(operands="g", options=f"{_DIFF_OPTIONS} -m", risky=_REVISION_OPTIONS, reads=""),
+    "diff-tree": ProgramRow(
+        operands="g",
+        options=f"{_DIFF_OPTIONS} -c -m -v --cc --no-commit-id --root --stdin",
+        risky=_REVISION_OPTIONS,
+        reads="",
+    ),
+    "difftool": ProgramRow(operands="g", options=_REVISION_OPTIONS, runs_by="-x --extcmd"),
+    "fast-export": ProgramRow(operands="-", options="--export-marks=w --import-marks=r --import-marks-if-exists=r"),
+    "fast-import": ProgramRow(operands="-", options="--export-marks=w --import-marks=r --export-pack-edges=w"),
+    "fetch": ProgramRow(operands="-", options=_REPOSITORY_OPTIONS, runs_by="--upload-pack"),
+    "fetch-pack": ProgramRow(runs_by="--upload-pack --exec"),
+    "filter-branch": ProgramRow(operands="- +W:/", options=_WORK_TREE_OPTIONS, runs_by="*"),
+    "for-each-ref": ProgramRow(
+        operands="-",
+        options="""
+--contains=- --count=- --exclude=- --format=- --ignore-case --merged=- --no-contains=-
+--no-merged=- --omit-empty --points-at=- --sort=-
+""",
+        risky=_REPOSITORY_OPTIONS,
+        reads="",
+    ),
+    "format-patch": ProgramRow(
+        operands="- +W.",
+        options="""
+-o=W --output-directory=W --output=w --signature-file=r --description-file=r -v=-
+--subject-prefix=- --to=- --cc=- --stdout!see --in-reply-to=- --base=- --interdiff=-
+--range-diff=-
+""",
+    ),
+    "grep": ProgramRow(
+        operands="-:R @R.",
+        options="""
+-A=- -a -B=- -C=- -c -E -e=-!all -F -G -H -h -I -i -L -l -m=- -n -o -P -p -q -r -v -W -w -z
+--after-context=- --all-match --and --basic-regexp --before-context=- --break --cached --color
+--column --context=- --count --extended-regexp --files-with-matches --files-without-match
+--fixed-strings --full-name --function-context --heading --ignore-case --invert-match
+--line-number --max-count=- --max-depth=- --name-only --no-color --not --null --only-matching
+--or --perl-regexp --quiet --recursive --show-function --text --threads=- --untracked!deep
+--word-regexp
+""",
+        risky="""
+-f=r!all -O? --open-files-in-pager? --no-index!deep --no-exclude-standard!deep
+""",
+        reads="",
+        runs_by="-O --open-files-in-pager",
+    ),
+    "hash-object": ProgramRow(operands="r", options="-t=- --path=-"),
+    "init": ProgramRow(
+        operands="w",
+        options="""
+--template=r --separate-git-dir=w -b=- --initial-branch=- --object-format=- --shared?
+--ref-format=-
+""",
+    ),
+    "log; reflog show; show; stash list; stash show": ProgramRow(
+        operands="g", options=f"{_DIFF_OPTIONS} {_LOG_OPTIONS}", risky=_REVISION_OPTIONS, reads=""
+    ),
+    "ls-files": ProgramRow(
+        operands="g",
+        options="""
+-c -d -f -i -k -m -o -s -t -u -v -X=r -x=- -z --abbrev? --cached --deduplicate --deleted
+--directory --eol --error-unmatch --exclude=- --exclude-from=r --exclude-standard --format=-
+--full-name --ignored --killed --modified --no-empty-directory --others --stage --unmerged
+""",
+        risky=_REVISION_OPTIONS,
+        reads="",
+    ),
+    "ls-remote": ProgramRow(operands="-", options=_REPOSITORY_OPTIONS, runs_by="--upload-pack --exec"),
+    "ls-tree": ProgramRow(
+        operands="g",
+        options="""
+-d -l -r -t -z --abbrev? --format=- --full-name --full-tree --long --name-only --name-status
+--object-only
+""",
+        risky=_REVISION_OPTIONS,
+        reads="",
+    ),
+    "merge-base": ProgramRow(
+        operands="-",
+        options="-a --all --fork-point --independent --is-ancestor --octopus",
+        risky=_REPOSITORY_OPTIONS,
+        reads="",
+    ),
+    "mv": ProgramRow(operands="M>w"),
+    "name-rev": ProgramRow(
+        operands="g",
+        options="--all --always --exclude=- --name-only --refs=- --tags",
+        risky=_REVISION_OPTIONS,
+        reads="",
+    ),
+    "pull": ProgramRow(operands="- +W:/", options=_WORK_TREE_OPTIONS, runs_by="--upload-pack"),
+    "push": ProgramRow(operands="-", options=_REPOSITORY_OPTIONS, runs_by="--receive-pack --exec"),
+    "rebase": ProgramRow(operands="- +W:/", options=_WORK_TREE_OPTIONS, runs_by="-x --exec"),
+    "reflog": ProgramRow(
+        operands="g", options=f"{_DIFF_OPTIONS} {_LOG_OPTIONS}", risky=_REVISION_OPTIONS, reads="max:0"
+    ),
+    "remote": ProgramRow(
+        operands="-",
+        options="-v --all --push --verbose",
+        risky=_REPOSITORY_OPTIONS,
+        reads="max:0",
+        configures="add set-url rename remove rm set-branches",
+    ),
+    "remote get-url": ProgramRow(operands="-", options="-v --all --push --verbose", reads=""),
+    "reset; stash": ProgramRow(operands="- +W:/", options=_WORK_TREE_OPTIONS, destroys="*"),
+    "restore": ProgramRow(operands="W", options="-s=- --source=- --pathspec-from-file=r --conflict=-", destroys="*"),
+    "rev-list": ProgramRow(
+        operands="g",
+        options=f"{_LOG_OPTIONS} --disk-usage --objects --objects-edge --quiet --timestamp",
+        risky=_REVISION_OPTIONS,
+        reads="",
+    ),
+    "rev-parse": ProgramRow(
+        operands="g",
+        options="""
+-q --abbrev-ref --absolute-git-dir --all --branches --default=- --disambiguate --git-common-dir
+--git-dir --git-path=- --is-bare-repository --is-inside-git-dir --is-inside-work-tree
+--is-shallow-repository --quiet --remotes --short --show-cdup --show-object-format --show-prefix
+--show-superproject-working-tree --show-toplevel --sq --symbolic --symbolic-full-name --tags
+--verify
+""",
+        risky=_REVISION_OPTIONS,
+        reads="",
+    ),
+    "rm": ProgramRow(operands="D", options="--pathspec-from-file=r --cached!none"),
+    "send-pack": ProgramRow(runs_by="--receive-pack --exec"),
+    "shortlog": ProgramRow(
+        operands="g",
+        options=f"{_LOG_OPTIONS} -e -s --email --numbered --summary",
+        risky=_REVISION_OPTIONS,
+        reads="",
+    ),
+    "show-ref": ProgramRow(
+        options="-d -q -s --abbrev --branches --dereference --hash --head --heads --quiet --tags --verify", reads=""
+    ),
+    "sparse-checkout": ProgramRow(
+        operands="- +W:/", options=_WORK_TREE_OPTIONS, configures="init set add reapply disable"
+    ),
+    "status": ProgramRow(
+        operands="g",
+        options="""
+-b -s -u -uall -uno -unormal -v -vv -z --ahead-behind --branch --column --find-renames
+--ignore-submodules --ignored --long --no-ahead-behind --no-column --no-renames --porcelain
+--renames --short --show-stash --untracked-files --verbose
+""",
+        risky=_REVISION_OPTIONS,
+        reads="",
+    ),
+    "submodule": ProgramRow(
+        operands="-:W",
+        options="-b=- --branch=- --reference=n --depth=- --name=-",
+        configures="add init sync deinit set-url set-branch --init",
+    ),
+    "switch": ProgramRow(
+        operands="- +W:/",
+        options="-c=-!none -C=-!none --create=-!none --force-create=-!none --orphan=-!none --conflict=-",
+        destroys="*",
+    ),
+    "symbolic-ref": ProgramRow(
+        operands="-", options="-q --no-recurse --quiet --short", risky=_REPOSITORY_OPTIONS, reads="max:1"
+    ),
+    "tag": ProgramRow(operands="-", options=f"{_LISTING_OPTIONS} -l -n --list", risky=_REPOSITORY_OPTIONS, reads=""),
+    "version": ProgramRow(operands="-", options="--build-options", risky=_REPOSITORY_OPTIONS, reads="max:0"),
+    "worktree": ProgramRow(operands="-:W", options="-b=- -B=- --reason=-"),
+    "worktree list": ProgramRow(operands="-", options="-v -z --porcelain --verbose", reads=""),
+}
+PROGRAMS = {
+    "git": ProgramRow(
+        operands="- ^",
+        options="-C=- -P --no-pager --no-optional-locks --literal-pathspecs --version --no-replace-objects",
+        risky="""
+-c=- --git-dir=- --work-tree=- --namespace=- --config-env=- --exec-path? --super-prefix=- -p
+--paginate --bare --help
+""",
+        read_words=read_git,
+        reads="",
+        check_harmless=check_git,
+        unwrap=unwrap_git,
+        runs_after="bisect; submodule",
+        groups="bisect config remote stash submodule worktree",
+        subcommands=list_by_name(_ROWS, ";"),
+        remote="""
+push ! -n --dry-run
+send-pack,http-push,imap-send,send-email ! --dry-run
+lfs push ! --dry-run
+svn dcommit,branch,tag ! -n --dry-run
+svn set-tree
+p4 submit ! -n --dry-run
+cvsexportcommit + -c
+subtree push
+annex sync,copy,move,push,assist
+remote-https,remote-http,remote-ssh
+flow ** publish
+town sync,ship,propose
+review,pr,pull-request
+""",
+    )
+}

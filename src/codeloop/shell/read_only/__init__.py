@@ -1,1 +1,0 @@
-"""Commands that certainly change nothing: rows of harmless options, and the check of a command against its row."""

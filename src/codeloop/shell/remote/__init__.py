@@ -1,1 +1,0 @@
-"""Which commands act on other machines and services."""

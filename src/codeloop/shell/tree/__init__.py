@@ -1,1 +1,0 @@
-"""Reads commands and words from the syntax trees of tree-sitter, which are not trusted."""
