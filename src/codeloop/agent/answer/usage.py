@@ -4,6 +4,7 @@ What is counted goes to the ledger of the store: an estimate when the request is
 """
 
 import time
+from functools import cached_property
 
 import msgspec
 
@@ -72,7 +73,7 @@ class Usage:
 
         So other processes count it while it runs, and it stays counted if this process is killed.
         """
-        tokens = replace(NO_TOKENS, input=estimate_tokens(self._request))
+        tokens = replace(NO_TOKENS, input=self._estimated_input)
         tokens = replace(tokens, estimated=tokens.input or None)
         cost = self._prices.compute_cost(tokens)
         self._entry, self._updated_at = ledger.begin(replace(request, cost=cost, tokens=tokens)), time.monotonic()
@@ -117,10 +118,15 @@ class Usage:
         if not (self._is_complete and output):
             output = max(output, self._streamed_bytes // BYTES_PER_TOKEN)
         has_input = bool(reported.input or reported.cache.read or reported.cache.write)
-        input_tokens = reported.input if has_input else estimate_tokens(self._request)
+        input_tokens = reported.input if has_input else self._estimated_input
         estimated = (output - reported.output) + (input_tokens - reported.input)
         tokens = replace(reported, input=input_tokens, output=output, estimated=estimated or None)
         return replace(tokens, total=tokens.all)
+
+    @cached_property
+    def _estimated_input(self) -> int:
+        """The tokens of the request: a sum over the whole conversation, so it is made once."""
+        return estimate_tokens(self._request)
 
     @property
     def cost(self) -> float:

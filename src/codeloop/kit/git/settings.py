@@ -53,10 +53,14 @@ class GitSetting(NamedTuple):
     @property
     def is_harmless(self) -> bool:
         """Whether it can neither name a program nor point git to files elsewhere."""
-        return re.fullmatch(_HARMLESS_NAMES, self.name) is not None or any(
-            re.fullmatch(name, self.name) and re.fullmatch(value, self.value)
-            for name, value in _HARMLESS_VALUES.items()
-        )
+        return _is_harmless(self.name, self.value)
+
+
+@lru_cache(maxsize=1_024)
+def _is_harmless(name: str, value: str) -> bool:
+    return re.fullmatch(_HARMLESS_NAMES, name) is not None or any(
+        re.fullmatch(names, name) and re.fullmatch(values, value) for names, values in _HARMLESS_VALUES.items()
+    )
 
 
 def read_file_settings(file: Path) -> tuple[GitSetting, ...]:

@@ -54,7 +54,12 @@ class ShellState(Struct, frozen=True):
 
 def drop_bash_variables(environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment without the variables that change how bash parses a line."""
-    return {name: value for name, value in environment.items() if not re.fullmatch(_BASH_VARIABLES, name)}
+    return {name: value for name, value in environment.items() if not _is_bash_variable(name)}
+
+
+@lru_cache(maxsize=1_024)
+def _is_bash_variable(name: str) -> bool:
+    return re.fullmatch(_BASH_VARIABLES, name) is not None
 
 
 def find_changed_variables(variables: Mapping[str, str] | None, environment: Mapping[str, str]) -> dict[str, str]:

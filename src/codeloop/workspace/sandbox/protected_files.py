@@ -101,9 +101,7 @@ class ProtectedFiles:
         protected = () if is_lasting else policy.protected
         uncovered = (path for path in protected if not is_below_any(path, covered))
         self._parents = {path: _identify_folder(path.parent) for path in uncovered}
-        self._writable_exceptions = tuple(
-            path for path in policy.writable if any(map(path.is_relative_to, policy.protected))
-        )
+        self._writable_exceptions = tuple(path for path in policy.writable if is_below_any(path, policy.protected))
         self._before = self._read_contents(protected) if remember_contents else {}
         self._protected = protected if remember_contents else ()
 

@@ -111,12 +111,17 @@ def find_secret_variables(environment: Mapping[str, str], shown: Collection[str]
     candidates = {
         name: value
         for name, value in environment.items()
-        if not re.fullmatch(_HARMLESS_NAME, name) and not any(matches(name, each) for each in shown)
+        if not _is_harmless(name) and not any(matches(name, each) for each in shown)
     }
     secret = {name: value for name, value in candidates.items() if is_secret(name, value)}
     values = [value for value in secret.values() if len(value) >= _MIN_SECRET_CHARS]
     copies = {name: value for name, value in candidates.items() if any(each in value for each in values)}
     return secret | copies
+
+
+@lru_cache(maxsize=1_024)
+def _is_harmless(name: str) -> bool:
+    return re.fullmatch(_HARMLESS_NAME, name) is not None
 
 
 def find_hidden_variables(
