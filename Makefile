@@ -32,7 +32,7 @@ demo: $(PROGRAM_READY)  ## watch the agent fix a failing test; the model is a re
 	@$(BIN)/codeloop demo $(ARGS)
 
 quick: $(READY)  ## run the tests of what has changed since the branch left main: less than half a minute
-	@$(BIN)/python scripts/run_changed_tests.py $(ARGS)
+	@$(BIN)/python -m scripts.run_changed_tests $(ARGS)
 
 COVERED := $(if $(COVERAGE),--cov=codeloop --cov-report= -p tests.support.room_coverage)
 test: $(READY)  ## run the tests, but for those of the gates (make check); COVERAGE=1 prints what share of the lines ran
