@@ -180,3 +180,36 @@ async def test_pinned_text_outlives_every_summary_word_for_word(tmp_path: Path) 
         again = Store(it.project.store.path)
         assert make_window(again.read_context(it.session_id).entries).head == make_window(it.view().entries).head
         again.close()
+
+
+BARE_NOTE = ScriptedAnswer(kind="side", text="Go on.")
+
+
+async def test_a_careless_note_loses_neither_changes_nor_checks_nor_what_runs(tmp_path: Path) -> None:
+    work = tmp_path / "work"
+    work.mkdir()
+    (work / "Makefile").write_text(
+        "test:\n\t@printf 'x%.0s' $$(seq 4000); echo; echo 'FAILED test_a.py::test_a'; exit 1\n"
+    )
+    calls = (
+        ScriptedCall("write", {"filePath": "new.py", "content": "A = 1\n"}),
+        ScriptedCall("bash", {"command": "sleep 600", "run_in_background": True}, "call_2"),
+    )
+    answers = [
+        ScriptedAnswer(calls=calls),
+        ScriptedAnswer(calls=(ScriptedCall("bash", {"command": "make test"}),), tokens=FULL),
+        BARE_NOTE,
+        ScriptedAnswer(text="All tests pass."),
+        ScriptedAnswer(text="The test fails."),
+    ]
+    async with open_scripted_project(tmp_path, answers, info=SMALL) as it:
+        await it.prompt("please do the thing", limits=RunLimits(attended=False))
+        requests = [texts([t for t in r.messages if isinstance(t, UserModelMessage)]) for r in it.model.requests]
+        summarised = next(text for text in requests if "hand-over note now" in text)
+        assert "FAILED test_a.py::test_a" in summarised
+        after = requests[requests.index(summarised) + 1]
+        assert "files changed so far: new.py" in after
+        assert "last check: `make test` failed" in after
+        assert "still running: bash_1, `sleep 600`" in after
+        # The turn goes back over the summary: the claim is held against the check before it.
+        assert "the last check failed" in requests[-1]

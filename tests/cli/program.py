@@ -179,6 +179,18 @@ def steps(*answers: Answer, title: str = "A short title") -> Callable[[ReceivedR
     return choose
 
 
+def one_after_another(*answers: Answer, title: str = "A short title") -> Callable[[ReceivedRequest], Answer]:
+    """Give each request of a turn the next answer; the last one serves all that follow."""
+    waiting = list(answers)
+
+    def choose(received: ReceivedRequest) -> Answer:
+        if b'"tools"' not in received.body:
+            return Answer(text=title)
+        return waiting.pop(0) if len(waiting) > 1 else waiting[0]
+
+    return choose
+
+
 def last_work(server: ModelServer) -> ReceivedRequest:
     """Return the last request of a turn: a program that goes on asks for a title after it."""
     return [received for received in server.requests if b'"tools"' in received.body][-1]

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.cli.questions.terminal_questions import format_always
-from tests.cli.program import Desk, bash, call, serving, steps
+from tests.cli.program import Desk, bash, call, one_after_another, serving, steps
 from tests.cli.terminal import Terminal
 from tests.support.answers import Answer
 from tests.support.http_connection import ReceivedRequest
@@ -291,12 +291,19 @@ def test_output_that_comes_leaves_the_question_last(tmp_path: Path) -> None:
     assert "Finished." in terminal.shown.partition("✓ read")[2]
 
 
+WRITE_PLAN = call("write", filePath=".codeloop/plans/p.md", content="First:\n\n    this\n")
+
+
 def test_the_plan_agent_asks_before_the_plan_is_carried_out(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(call("plan_exit"), DONE)) as server:
+    with serving(one_after_another(WRITE_PLAN, call("plan_exit"), DONE)) as server:
         desk.use(server)
         terminal = Terminal(desk, "run", "--title", "T", "--agent", "plan", "work")
-        terminal.wait_for("The model asks:\n  │ Carry out the plan?\n  1  Yes: Switch to the build agent")
+        terminal.wait_for(
+            "The model asks:\n  │ Carry out the plan .codeloop/plans/p.md?\n\n  │ First:\n  │ \n  │     this\n"
+        )
+        terminal.wait_for("  1  Yes: Switch to the build agent")
+        terminal.wait_for("  2  Yes, and ask before edits")
         terminal.wait_for("A number, or your own words: ")
         terminal.type("yes")
         terminal.wait_for("build · local/m")
@@ -305,7 +312,7 @@ def test_the_plan_agent_asks_before_the_plan_is_carried_out(tmp_path: Path) -> N
 
 def test_a_permission_to_leave_plan_mode_is_asked_in_words(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
-    with serving(steps(call("plan_exit"), DONE)) as server:
+    with serving(one_after_another(WRITE_PLAN, call("plan_exit"), DONE)) as server:
         desk.use(server, agent={"plan": {"permission": {"plan_exit": "ask"}}})
         terminal = Terminal(desk, "run", "--title", "T", "--agent", "plan", "work")
         terminal.wait_for("Leave plan mode and carry out the plan (plan_exit)\n  y  allow once\n")

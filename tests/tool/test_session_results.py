@@ -49,16 +49,21 @@ SLOW = make_answer(make_call("bash", command="sleep 600"))
 
 
 class Case(Struct, frozen=True):
-    """A call, what the subagent then does, and what the person answers: choices, or words of refusal."""
+    """A call, what the subagent then does, and what the person answers: choices, or words of refusal.
+
+    `before`: the steps before the call.
+    """
 
     given: dict[str, Any]
     subagent: tuple[ScriptedAnswer, ...] = ()
     answers: list[list[str]] | str | None = None
     agent: str = "build"
+    before: tuple[ScriptedAnswer, ...] = ()
 
 
 def planned(answers: list[list[str]] | str) -> Case:
-    return Case({}, answers=answers, agent="plan")
+    written = make_answer(make_call("write", filePath=".codeloop/plans/p.md", content="First this.\n"))
+    return Case({}, answers=answers, agent="plan", before=(written,))
 
 
 CASES = {
@@ -69,7 +74,13 @@ CASES = {
         Case({"questions": [COLOUR]}, answers=""),
         Case({"questions": [{**COLOUR, "options": [], "custom": False}]}),
     ],
-    "plan_exit": [planned([["Yes"]]), planned([["No"]]), planned([[]]), planned([["Leave the tests alone"]])],
+    "plan_exit": [
+        planned([["Yes"]]),
+        planned([["No"]]),
+        planned([[]]),
+        planned([["Leave the tests alone"]]),
+        Case({}, agent="plan"),
+    ],
     "task": [
         Case(JOB, (FOUND,)),
         Case(JOB, (WRITTEN, FOUND)),
@@ -84,14 +95,14 @@ CASES = {
 
 async def made(tmp_path: Path, tool: str, case: Case) -> ToolPart:
     """Make a call in a session of its own and return it with its result."""
-    script = [make_answer(make_call(tool, **case.given)), *case.subagent, DONE, DONE]
+    script = [*case.before, make_answer(make_call(tool, **case.given)), *case.subagent, DONE, DONE]
     async with open_scripted_project(tmp_path, script, agent={"general": {"steps": 2}}) as it:
         turn = asyncio.create_task(it.prompt(agent=case.agent))
         if case.answers is not None:
             await reply(it, case.answers)
         await turn
         await wait_until(lambda: not it.project.engine.supervisor.is_any_running)
-        return it.calls()[0]
+        return it.calls()[len(case.before)]
 
 
 async def reply(it: ScriptedProject, answers: list[list[str]] | str) -> None:

@@ -261,6 +261,9 @@ class EditorSession:
 
     def _handle_session(self, session: Session) -> None:
         before, self.session = self.session, session
+        # What the user chose has been used by now, or an approved plan is carried out by another agent.
+        if session.agent != before.agent:
+            self.choices.agent = None
         if session.title != before.title:
             updated_at = datetime.fromtimestamp(session.time.updated / 1000, UTC).isoformat()
             self._send_update({"sessionUpdate": "session_info_update", "title": session.title, "updatedAt": updated_at})

@@ -195,7 +195,7 @@ class QuestionForwarder:
         ]
         request_fields = self._editor.version.build_permission_request(
             title=escape_controls(question.question),
-            details="\n".join(descriptions),
+            details="\n".join([*([question.document.text, ""] if question.document else []), *descriptions]),
             diffs=[],
             call={"toolCallId": request.id, "kind": "other", "status": "pending"},
             directory="",

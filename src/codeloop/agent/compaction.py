@@ -54,6 +54,7 @@ CONTINUE_PROMPT = "Continue the task from where the note leaves off. If nothing 
 SUMMARY_PROMPT = "Write the hand-over note now."
 MAX_PIECE_CHARS = 2_000
 """Characters of arguments and of a result that the summary's input keeps."""
+_RESULT_HEAD_CHARS = 500
 
 
 def read_request_limit(message: str) -> int | None:
@@ -112,7 +113,11 @@ async def compact(engine: Engine, session_id: str, move: Compact) -> None:
             return
         texts = await engine.hooks.list_texts_after_summary(request, model.info, overflow=move.overflow)
         if texts is not None:
+            from codeloop.agent.turn_facts import describe_turn
+
+            facts = describe_turn(engine, session_id)
             conversation = engine.store.read_context(session_id)
+            texts = [*([facts] if facts else []), *texts]
             engine.store.append(*_make_continuation(conversation, request, texts, overflow=move.overflow))
 
 
@@ -243,8 +248,11 @@ def _name_file(piece: ImagePiece) -> TextPiece:
 
 
 def _format_result(piece: ResultPiece) -> str:
-    is_short = len(piece.output) <= MAX_PIECE_CHARS
-    output = piece.output if is_short else f"{piece.output[:MAX_PIECE_CHARS]} [...]"
+    output = piece.output
+    if len(output) > MAX_PIECE_CHARS:
+        # What tests and builds found, and the exit code, stand at the end.
+        tail = MAX_PIECE_CHARS - _RESULT_HEAD_CHARS
+        output = f"{output[:_RESULT_HEAD_CHARS]} [...] {output[-tail:]}"
     return f"[result of {piece.name}]\n{output}"
 
 

@@ -1,4 +1,4 @@
-"""Tells the prompts of the user from the messages that the program stores in the user's name: undo goes back to a prompt."""
+"""Tells the prompts of the user from those that the program stores in the user's name: undo goes back to the former."""
 
 from collections.abc import Sequence
 

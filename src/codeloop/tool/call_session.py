@@ -22,7 +22,7 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.live_events import FileEdited, FilePath, Toast, ToastShown
 from codeloop.schema.message import AssistantMessage, Session, Todo, UserMessage
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted, ToolStateError
-from codeloop.schema.permission import Action, Need, PermissionRule, QuestionTool, Trait
+from codeloop.schema.permission import PROFILE_KEY, Action, Need, PermissionRule, QuestionTool, Trait
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
 from codeloop.store.conversation import find_context_start, make_next_prompt
@@ -186,12 +186,22 @@ class CallSession:
         state, reason = (stored_state.state, stored_state.reason) if stored_state else ("done", None)
         return SubagentReport(session.id, session.title, state, reason, text)
 
-    def continue_as_agent(self, agent: str, text: str) -> None:
-        """Switch the session to another agent, which goes on with `text` as its prompt."""
+    def iterate_call_inputs(self) -> Iterator[JSON]:
+        """Yield the arguments of the session's earlier calls, the newest first."""
+        for entry in reversed(self._store.read_context(self._id).entries):
+            yield from (part.state.input for part in reversed(entry.parts) if isinstance(part, ToolPart))
+
+    def continue_as_agent(self, agent: str, text: str, *, asks_before_edits: bool = False) -> None:
+        """Switch the session to another agent, which goes on with `text` as its prompt.
+
+        `asks_before_edits`: the session's permission profile is `ask` from now on.
+        """
         view = self._store.read_context(self._id)
         message = make_next_prompt(view, agent=agent)
         part = TextPart(id=new_id("prt"), session_id=self._id, message_id=message.id, text=text, synthetic=True)
         session = replace(view.session, agent=agent)
+        if asks_before_edits:
+            session = replace(session, metadata={**(session.metadata or {}), PROFILE_KEY: "ask"})
         self._store.append(
             make_session_updated(session),
             make_message_updated(message),

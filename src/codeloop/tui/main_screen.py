@@ -88,6 +88,10 @@ class MainScreen(Screen[None]):
             tab.panel.answered_id = event.request.id
         self._ui.start_task(send_answer(self._ui.client, event.request, event.answer))
 
+    @on(RequestPanel.CommentWanted)
+    def _comment_on_plan(self, _event: RequestPanel.CommentWanted) -> None:
+        self._ui.run_command(COMMANDS_BY_ID["plan_comment"])
+
     @on(Transcript.Clicked)
     def _follow_link(self, event: Transcript.Clicked) -> None:
         if event.kind == "link":

@@ -3,6 +3,7 @@ import { batch, signal, type Signal } from "@preact/signals";
 import type { Message, Part, PermissionRequest, QuestionRequest, Session, Status, Todo, WireEvent } from "../wire/types";
 import { announce } from "./announce";
 import { changed, changes, conversationOf, heldConversation, offers, outcomes, permissions, place, questions, rootOf, sessions, statuses, terminals, type Conversation, type MessageView } from "./store";
+import { chosenAgent } from "./ui";
 
 interface Properties {
   sessionID: string;
@@ -71,6 +72,8 @@ function apply(event: WireEvent): void {
       return withConversation(given.sessionID, (held) => removeMessage(held, given.messageID));
     case "session.created":
     case "session.updated":
+      // A choice was used by now, or an approved plan is carried out by another agent.
+      if (given.sessionID === place.value.sessionID && sessions.value.get(given.sessionID)?.agent !== (given.info as Session).agent) chosenAgent.value = "";
       sessions.value = changed(sessions.value, given.sessionID, given.info as Session);
       return;
     case "session.deleted":

@@ -6,6 +6,7 @@ import { panel } from "../state/ui";
 import type { PermissionRequest, Question, QuestionRequest } from "../wire/types";
 import { showHidden } from "../text/format";
 import { Diff } from "./diff";
+import { Markdown } from "./markdown";
 
 const TITLES: Record<string, string> = {
   bash: "Run this command?",
@@ -94,6 +95,11 @@ function QuestionField({ question, index, chosen, onChange }: { question: Questi
   return (
     <fieldset class="question">
       <legend>{question.question}</legend>
+      {question.document && (
+        <div class="ask-document" tabindex={0} role="document" aria-label={question.document.path}>
+          <Markdown text={question.document.text} />
+        </div>
+      )}
       {question.options.map((option) => (
         <label key={option.label} class="choice">
           <input type={question.multiple ? "checkbox" : "radio"} name={`question-${index}`} checked={chosen.includes(option.label)} onChange={(event) => toggle(option.label, event.currentTarget.checked)} />

@@ -133,6 +133,8 @@ export interface Question {
   options: { label: string; description: string }[];
   multiple?: boolean;
   custom?: boolean;
+  /** What the question is about, in Markdown. */
+  document?: { path: string; text: string };
 }
 
 export interface QuestionRequest {

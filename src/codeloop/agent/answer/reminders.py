@@ -10,7 +10,8 @@ from codeloop.agent.moves import Stop
 from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Todo, UserMessage
-from codeloop.schema.part import REMINDER_KEY, Part, PatchPart, TextPart, ToolPart
+from codeloop.schema.part import REMINDER_KEY, CompactionPart, Part, PatchPart, TextPart, ToolPart
+from codeloop.schema.turns import begins_turn
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry, make_next_prompt
 
@@ -59,9 +60,9 @@ async def stop_or_remind(engine: Engine, session_id: str, stop: Stop) -> Stop | 
 
     Where a user is there, who saw what the turn did, only an empty answer is worth a reminder.
     """
-    entries = engine.store.read_context(session_id).entries
+    entries = read_turn_entries(engine, session_id)
     is_attended = engine.turn_settings.is_attended
-    turn, _ = _find_turn(entries)
+    turn, _ = find_turn(entries)
     review = None
     if not is_attended and any(isinstance(part, ToolPart) for entry in turn for part in entry.parts):
         # An answer without calls needs none of this, and its patterns take long to compile.
@@ -108,7 +109,7 @@ def find_reminder(
     last = entries[-1]
     if not isinstance(last.info, AssistantMessage) or last.info.summary or last.info.finish != "stop":
         return None
-    turn, reminders = _find_turn(entries)
+    turn, reminders = find_turn(entries)
     if not any(isinstance(p, ToolPart) or (isinstance(p, TextPart) and p.text.strip()) for p in last.parts):
         return EMPTY_ANSWER_REMINDER if EMPTY_ANSWER_REMINDER not in reminders else None
     if is_attended:
@@ -134,17 +135,29 @@ def find_reminder(
     return UNFINISHED_WORK_REMINDER.format(problem="; ".join(unfinished)) if unfinished else None
 
 
-def _find_turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
-    """Return the entries of the turn, from the user's last prompt on, and the texts of the reminders among them."""
+def read_turn_entries(engine: Engine, session_id: str) -> Sequence[Entry]:
+    """Return the entries of a session that hold those of its turn whole, also where a summary stands in the turn."""
+    entries = engine.store.read_context(session_id).entries
+    turn, _ = find_turn(entries)
+    if any(isinstance(part, CompactionPart) for entry in turn for part in entry.parts):
+        # Of what was summarised, the next request needs no more than the prompts.
+        return engine.store.read_conversation(session_id).entries
+    return entries
+
+
+def find_turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
+    """Return the entries of the turn, from the user's last prompt on, and the texts of the reminders among them.
+
+    Reminders, summaries and other prompts of the program do not begin a turn.
+    """
     turn: list[Entry] = []
     reminders: list[str] = []
     for entry in reversed(entries):
         turn.insert(0, entry)
         if isinstance(entry.info, UserMessage):
-            texts = [reminder for part in entry.parts if (reminder := _find_reminder_text(part)) is not None]
-            if not texts:
+            if begins_turn(entry.info, entry.parts):
                 break
-            reminders += texts
+            reminders += [text for part in entry.parts if (text := _find_reminder_text(part)) is not None]
     return turn, reminders
 
 

@@ -23,6 +23,7 @@ from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.limits import ATTACH_SHOWN
 from codeloop.schema.message import Session
+from codeloop.schema.wire import replace
 
 
 class LineConversation:
@@ -40,6 +41,8 @@ class LineConversation:
         self._terminal = terminal
         self._answerer = Answerer(terminal if terminal.is_attended else None, auto=options.auto)
         self._open_session: OpenSession | None = None
+        self._agent_changes = 0
+        """How often the session had changed its agent when the user chose one."""
         self._idle = asyncio.Event()
         # Whether the user was told that the next Ctrl-C ends the conversation.
         self._is_warned = False
@@ -52,6 +55,21 @@ class LineConversation:
     def session(self) -> Session | None:
         """The session, if there is one yet."""
         return self._open_session.session if self._open_session is not None else None
+
+    @property
+    def agent(self) -> str | None:
+        """The agent of the next prompts; None: the session's.
+
+        What the user chose, with `--agent` or here, ends when the session goes on with another agent.
+        """
+        if self._open_session is not None and self._open_session.agent_changes != self._agent_changes:
+            return self._open_session.session.agent
+        return self.options.agent
+
+    def choose_agent(self, name: str) -> None:
+        """Use an agent for the next prompts."""
+        self.options = replace(self.options, agent=name)
+        self._agent_changes = self._open_session.agent_changes if self._open_session is not None else 0
 
     @property
     def is_busy(self) -> bool:
@@ -169,6 +187,7 @@ class LineConversation:
 
     async def _follow(self, session: Session) -> OpenSession:
         self.client = self._target.get_session_client(session)
+        self._agent_changes = 0
         self._open_session = OpenSession(
             self.client,
             session,

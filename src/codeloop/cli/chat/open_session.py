@@ -73,6 +73,11 @@ class OpenSession:
         return self._prompts.session
 
     @property
+    def agent_changes(self) -> int:
+        """How often the session went on with another agent since it is followed."""
+        return self._prompts.agent_changes
+
+    @property
     def is_busy(self) -> bool:
         """Whether a turn runs, whoever began it."""
         return bool(self._turn_tasks) or self._follower.is_running
@@ -159,6 +164,7 @@ class _PromptDisplay:
 
     def __init__(self, session: Session, show_text: Callable[[str, TextStyle], object]) -> None:
         self.session = session
+        self.agent_changes = 0
         self.error = ""
         self._show_text = show_text
         # Our prompts that wait for the model, by message id.
@@ -181,6 +187,7 @@ class _PromptDisplay:
         """Take in an event of the session."""
         match event:
             case SessionUpdated(properties=p):
+                self.agent_changes += p.info.agent != self.session.agent
                 self.session = p.info
             case SessionDeleted():
                 self._show_text(f"The session {self.session.id} was deleted. /new starts another one.", "yellow")

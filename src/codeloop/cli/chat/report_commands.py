@@ -47,7 +47,7 @@ async def list_sessions(chat: LineConversation, _words: str) -> None:
 async def show_status(chat: LineConversation, _words: str) -> None:
     """Show the session, its agent and model, and whether a turn runs."""
     lines = [chat.location]
-    agent, model = chat.options.agent, chat.options.model
+    agent, model = chat.agent, chat.options.model
     if chat.session is not None:
         session = await chat.load_session()
         lines.append(

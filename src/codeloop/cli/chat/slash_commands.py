@@ -74,7 +74,7 @@ async def run_line(chat: LineConversation, line: str) -> None:
         name, _, words = line[1:].partition(" ")
         await _run_slash_command(chat, name, words.strip())
     elif line.startswith("!") and (command := line[1:].strip()):
-        agent = chat.options.agent or (chat.session.agent if chat.session else None)
+        agent = chat.agent or (chat.session.agent if chat.session else None)
         if chat.is_busy:
             raise UsageProblem(BUSY_MESSAGE)
         # The session may not be created yet; its id is filled in when the command is sent.
@@ -91,7 +91,7 @@ async def _send_prompt(chat: LineConversation, line: str, goal: Goal | None = No
 
 async def _send_message(chat: LineConversation, text: str, message: OutgoingMessage) -> None:
     """Send a message; `text`: the line that was typed, to show it when its turn comes."""
-    message_id, options = new_id("msg"), chat.options
+    message_id, options = new_id("msg"), replace(chat.options, agent=chat.agent)
     await chat.send(
         lambda client, session_id: send_message(client, session_id, message_id, options, message), text, message_id
     )
@@ -168,7 +168,7 @@ async def _choose_agent(chat: LineConversation, words: str) -> None:
     if not words:
         raise UsageProblem("Name one: /agent NAME. /status shows which one answers, `codeloop agent list` lists them.")
     await check_agent(chat.client, words)
-    chat.options = replace(chat.options, agent=words)
+    chat.choose_agent(words)
     chat.show_text(f"The next prompts use agent {words}.")
 
 
@@ -279,7 +279,7 @@ async def _manage_permissions(chat: LineConversation, words: str) -> None:
         raise UsageProblem("Usage: /permissions, or /permissions revoke ID.")
     else:
         session_id = chat.session.id if chat.session else None
-        query = PermissionQuery(session_id=session_id, agent=chat.options.agent)
+        query = PermissionQuery(session_id=session_id, agent=chat.agent)
         chat.show_text("\n".join(format_permission_report(await chat.client.call(PERMISSION_RULES, query))))
 
 

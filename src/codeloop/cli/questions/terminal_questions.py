@@ -161,7 +161,10 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, asker: str) -
 
 
 def _format_question(question: QuestionInfo, asker: str, max_rows: int) -> str:
-    rows = quote_text(question.question, shutil.get_terminal_size().columns, max_rows)
+    columns = shutil.get_terminal_size().columns
+    rows = quote_text(question.question, columns, max_rows)
+    if question.document is not None:
+        rows += ["", *quote_text(question.document.text, columns, max_rows)]
     output = f"The {asker} asks:\n" + "\n".join(rows) + "\n"
     for number, option in enumerate(question.options, 1):
         text = one_line(f"{option.label}: {option.description}" if option.description else option.label, 400)

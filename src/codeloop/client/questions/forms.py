@@ -45,7 +45,7 @@ def build_form(request: Request, requester: Requester) -> ElicitedForm | None:
     if any(asks_for_secret(f"{each.header} {each.question}") for each in request.questions):
         return None
     heading = f"codeloop asks (its {requester.subagent}):" if requester.subagent else "codeloop asks:"
-    lines = [escape_controls(each.question) for each in request.questions]
+    lines = [escape_controls(_write_question(each)) for each in request.questions]
     if len(lines) > 1:
         lines = [f"{number}. {line}" for number, line in enumerate(lines, 1)]
     message = "\n".join([heading, *lines])
@@ -56,6 +56,11 @@ def build_form(request: Request, requester: Requester) -> ElicitedForm | None:
         fields |= question_fields
         required += question_required
     return ElicitedForm(message, {"type": "object", "properties": fields, "required": required})
+
+
+def _write_question(question: QuestionInfo) -> str:
+    """Return a question, with the text that it is about."""
+    return question.question if question.document is None else f"{question.question}\n\n{question.document.text}"
 
 
 def _build_permission_form(request: PermissionRequest, requester: Requester) -> ElicitedForm:

@@ -40,6 +40,8 @@ class SessionView:
 
     def __init__(self, session: Session) -> None:
         self.session = session
+        self.agent_changes = 0
+        """How often the session went on with another agent since it is shown."""
         self.log = MessageLog()
         self.children = SubagentStates(session.id)
         self.status: Status = Idle()
@@ -158,6 +160,7 @@ class SessionView:
             if info.revert != self.session.revert:
                 self.log.changed_ids.update(self.log.messages)
                 self._undone_files = _list_undone_files(info)
+            self.agent_changes += info.agent != self.session.agent
             self.session = info
         elif self.children.update(info):
             self._mark_child_changed(info.id)

@@ -55,8 +55,9 @@ class SessionTab(EmptyWidget):
         """Whether a command is being typed although a question is shown; the question gets the focus back after it."""
         self.panel = RequestPanel(get_styles, self._compute_required_pause)
         self.panel.diff_view = canvas.diff
-        self.agent: str | None = None
-        """The agent of the next prompts; None: that of the session's last one."""
+        self._chosen_agent: str | None = None
+        self._agent_changes = 0
+        """How often the session had changed its agent when the user chose one."""
         self.model: ModelRef | None = None
         """The model of the next prompts; None: that of the session's last one."""
         self.profile = ""
@@ -82,14 +83,33 @@ class SessionTab(EmptyWidget):
         """The title of the tab: the session's."""
         return format_session_title(self.session) if self.session is not None else "New session"
 
+    @property
+    def agent(self) -> str | None:
+        """The agent that the user chose for the next prompts; None: they go to the session's.
+
+        A choice ends when the session goes on with another agent: after the first prompt to the chosen one, and when a
+        plan was approved, for instance.
+        """
+        changes = self.view.agent_changes if self.view is not None else 0
+        return self._chosen_agent if changes == self._agent_changes else None
+
+    @agent.setter
+    def agent(self, name: str | None) -> None:
+        self._chosen_agent = name
+        self._agent_changes = self.view.agent_changes if self.view is not None else 0
+
     def show(self, view: SessionView) -> None:
         """Show a session."""
+        agent = self.agent
         self.view = view
+        self.agent = agent
         self.sync(everything=True)
 
     def detach_session(self) -> None:
         """Show a new session, which the next prompt creates, in place of the current one."""
+        agent = self.agent
         self.view = None
+        self.agent = agent
         self.profile = ""
         self._notices.clear()
         self.prompt.draft_keeper.switch_session(NEW_SESSION)

@@ -5,16 +5,18 @@ ask again.
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 import msgspec
 
+from codeloop.kit.small_files import read_bounded
 from codeloop.schema.permission import Need
-from codeloop.schema.question import QuestionInfo, QuestionOption
-from codeloop.schema.wire import Wire, replace
+from codeloop.schema.question import QuestionDocument, QuestionInfo, QuestionOption
+from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, tool
 
-YES_LABEL, NO_LABEL = "Yes", "No"
+YES_LABEL, ASK_LABEL, NO_LABEL = "Yes", "Yes, and ask before edits", "No"
 APPROVAL_TEXT = "The user approves the plan: carry it out. You may change files now."
 ANSWER_ADVICE = (
     "Change the plan where the user is right. Then call plan_exit with `answers`: for each open thread its number, "
@@ -22,6 +24,10 @@ ANSWER_ADVICE = (
 )
 THREADS_KEY = "threads"
 """The key in the metadata of a `plan_exit` call for all threads so far, with their answers."""
+PLANS_FOLDER = ".codeloop/plans/"
+_MAX_PLAN_BYTES = 256 * 1024
+_PLAN_PATH = re.compile(r"(?:.*/)?\.codeloop/plans/([^/\n]+\.md)")
+_PLAN_WORD = re.compile(r"\.codeloop/plans/([^/\s\"'`;|&<>()]+\.md)")
 # Clients write this line above each comment of the user: `About @.codeloop/plans/plan.md line 12:`.
 _COMMENT_HEADING = r"(?m)^About @(\S+) line (\d+)(?:, again)?:[ \t]*$"
 # Matches the lines of the plan that a comment is about, in a code block before it.
@@ -65,30 +71,60 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
             _make_metadata(threads),
             advice=ANSWER_ADVICE,
         )
+    plan = _find_plan(ctx)
+    if plan is None:
+        raise ToolFailure(
+            "There is no plan that the user could read.",
+            _make_metadata(threads),
+            advice="Write it to .codeloop/plans/NAME.md, then call plan_exit.",
+        )
     need = Need(permission="plan_exit", patterns=("*",), always=("*",))
     await ctx.ask(need)
     options = [
         QuestionOption(label=YES_LABEL, description="Switch to the build agent and carry out the plan"),
+        QuestionOption(label=ASK_LABEL, description="As Yes, with the permission profile `ask`"),
         QuestionOption(label=NO_LABEL, description="Stay with the plan agent and continue planning"),
     ]
     replies = describe_threads([each for each, old in zip(threads, before, strict=True) if each != old])
-    question = "Carry out the plan?" + (f"\n\n{replies}" if replies else "")
-    answers = await ctx.session.ask_questions([QuestionInfo(question=question, header="Plan", options=options)], need)
+    question = f"Carry out the plan {plan.path}?" + (f"\n\n{replies}" if replies else "")
+    info = QuestionInfo(question=question, header="Plan", options=options, document=plan)
+    answers = await ctx.session.ask_questions([info], need)
     choices = [choice for one in answers for choice in one]
     # Comments have several lines, labels of options do not.
     answer = ("\n\n" if any(map(has_comments, choices)) else ", ").join(choices) or NO_LABEL
     if answer == NO_LABEL:
         raise ToolFailure("The user wants to continue planning.", _make_metadata(threads), advice="Ask what to change.")
     # Any other text is what the user wants changed.
-    if answer != YES_LABEL:
+    if answer not in {YES_LABEL, ASK_LABEL}:
         new = read_comments(answer, len(threads))
         raise ToolFailure(
             f"The user does not approve the plan yet and says:\n{describe_threads(new)}",
             _make_metadata([*threads, *new]),
             advice=ANSWER_ADVICE,
         )
-    ctx.session.continue_as_agent("build", APPROVAL_TEXT)
+    ctx.session.continue_as_agent("build", APPROVAL_TEXT, asks_before_edits=answer == ASK_LABEL)
     return ToolResult("Plan approved", APPROVAL_TEXT, {"answer": answer, **_make_metadata(threads)})
+
+
+def _find_plan(ctx: ToolContext) -> QuestionDocument | None:
+    """Return the plan that the session's calls named last and that is still there; None: there is none."""
+    root = ctx.workspace.root
+    for arguments in ctx.session.iterate_call_inputs():
+        for name in _list_plan_names(arguments):
+            with suppress(OSError):
+                text = read_bounded(root / PLANS_FOLDER / name, _MAX_PLAN_BYTES).decode(errors="replace")
+                if text.strip():
+                    return QuestionDocument(path=PLANS_FOLDER + name, text=text)
+    return None
+
+
+def _list_plan_names(arguments: JSON) -> Iterator[str]:
+    """Yield the names of the plan files in a call's arguments: paths, commands or patches; the last one first."""
+    for value in arguments.values():
+        if isinstance(value, str):
+            # A path may contain blanks, a word of a command may not.
+            whole = _PLAN_PATH.fullmatch(value)
+            yield from [whole[1]] if whole is not None else reversed(_PLAN_WORD.findall(value))
 
 
 def _find_threads(ctx: ToolContext) -> list[PlanThread]:

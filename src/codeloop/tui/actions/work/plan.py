@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 
 from codeloop.client.client import Client
+from codeloop.client.questions.quoting import wrap_line
 from codeloop.schema.api.answers import QUESTION_REPLY, AnswerQuestion
 from codeloop.schema.api.files import FILE_READ, FileQuery
 from codeloop.schema.errors import UsageProblem
@@ -42,15 +43,20 @@ class PlanPicker(Picker[int]):
         super().__init__(source, get_styles)
 
     async def _load_lines(self) -> Sequence[Pick[int]]:
+        # The cursor's mark, the number, and the border take the rest.
+        room = max(self.compute_box_width(self.size.width) - 16, 20)
         return [
             Pick(
                 number,
-                f"{number:>4}  {line}",
-                self._comments.get(number, ""),
-                mark="●" if number in self._comments else "",
+                # A long line takes several rows; each stands for the whole line.
+                f"{number if is_first else '':>4}  {piece}",
+                self._comments.get(number, "") if is_first else "",
+                mark="●" if is_first and number in self._comments else "",
                 detail_colour="warning",
+                keeps_blanks=True,
             )
             for number, line in enumerate(self._lines, 1)
+            for is_first, piece in _wrap_plan_line(line, room)
         ]
 
     async def _send(self, _line: int | None) -> bool:
@@ -64,7 +70,10 @@ class PlanPicker(Picker[int]):
 async def comment_on_plan(ui: Ui, _words: str) -> None:
     """Show the latest plan of the session line by line, and send the comments that the user makes on lines."""
     client, view = ui.client, ui.tab.view
-    name = _find_plan(view) if view is not None else ""
+    question = _find_question(view) if view is not None else None
+    name = ""
+    if view is not None:
+        name = question.questions[0].document.path if question and question.questions[0].document else _find_plan(view)
     if view is None or not name:
         raise UsageProblem("There is no plan in this session yet. Switch to the agent `plan` and ask for one.")
     lines = (await client.call(FILE_READ, FileQuery(path=name))).content.split("\n")
@@ -97,12 +106,25 @@ async def comment_on_plan(ui: Ui, _words: str) -> None:
 
 async def _send_comments(ui: Ui, client: Client, view: SessionView, text: str) -> None:
     """Answer the question whether the plan may be carried out; without one, send a prompt."""
-    for request in view.requests.values():
-        # The tool `plan_exit` asks one question with this header.
-        if isinstance(request, QuestionRequest) and [each.header for each in request.questions] == ["Plan"]:
-            await client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[[text]]))
-            return
+    request = _find_question(view)
+    if request is not None:
+        await client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=[[text]]))
+        return
     ui.start_task(send_prompt(ui, ui.tab, PromptEntry(text), "steer"))
+
+
+def _find_question(view: SessionView) -> QuestionRequest | None:
+    """Return the question whether the plan may be carried out, if it waits: one with this header."""
+    waiting = (each for each in view.requests.values() if isinstance(each, QuestionRequest))
+    return next((each for each in waiting if [one.header for one in each.questions] == ["Plan"]), None)
+
+
+def _wrap_plan_line(line: str, room: int) -> list[tuple[bool, str]]:
+    """Return the rows of a line of the plan, each with whether it is the first. Its indentation is kept in all rows."""
+    line = line.expandtabs(4)
+    indent = line[: len(line) - len(line.lstrip())][: room // 2]
+    first, *rest = wrap_line(line, room) or [""]
+    return [(True, first), *((False, f"{indent}{piece}") for piece in rest)]
 
 
 def _format_comment(name: str, lines: Sequence[str], number: int, comment: str) -> str:

@@ -16,7 +16,8 @@ class Pick(Struct, Generic[T], frozen=True):
     A row shows `mark` (one cell), `title`, `detail`, and at its right end `hint`. `group`: the heading above it.
     `search_text`: the filter searches it, but it is not shown. `detail_colour`: of the theme.
     `problem`: why the row can't be chosen, "" if it can; shown up to its first colon, instead of the hint.
-    `note`: a text shown below the list while the cursor is on the row.
+    `note`: a text shown below the list while the cursor is on the row. `keeps_blanks`: the title is a line of a file,
+    whose indentation is shown.
     """
 
     value: T
@@ -29,6 +30,7 @@ class Pick(Struct, Generic[T], frozen=True):
     problem: str = ""
     note: str = ""
     detail_colour: str = "text_muted"
+    keeps_blanks: bool = False
 
 
 class PickAction(Struct, Generic[T], frozen=True):

@@ -86,6 +86,8 @@ class PickRows(Sequence[Row]):
         width, muted_style = self.width, styles.of("text_muted")
         title_colour = "text_muted" if pick.problem else "text"
         title = one_line(pick.title, _MAX_TEXT, escape_answer_controls)
+        if pick.keeps_blanks:
+            title = escape_answer_controls(pick.title[:_MAX_TEXT].expandtabs(4))
         if pick.problem:
             hint = cut_text(one_line(pick.problem, 60).split(":")[0], width * 2 // 5)
         else:

@@ -3,10 +3,13 @@
 from rich.segment import Segment
 
 from codeloop.client.formatting import TextStyle
+from codeloop.client.questions.quoting import QUOTE_MARK
 from codeloop.tui.dialogs.parts.dialog_rows import draw_keys
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import fill_background, justify_row, measure_row, wrap_text
 from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
+from codeloop.tui.render.markdown.markdown_document import MarkdownDocument
+from codeloop.tui.render.markdown.prose_styles import ProseStyles
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.request_panel.form import Form, FormChoice, FormContent
 
@@ -24,9 +27,12 @@ _STYLES_BY_TEXT_STYLE: dict[TextStyle | None, tuple[str, str]] = {
 """The colour and the style of a row of the content, by its style for plain terminals."""
 WHOLE_SCREEN_KEY = "f"
 """The key that shows the request on the whole screen, and goes back."""
+COMMENT_KEY = "c"
+"""The key that opens the lines of the document that a question is about, for comments."""
 # Keys, and what they do.
 _REJECT_HINT, _WHOLE_SCREEN_HINT = ("esc esc", "reject"), (WHOLE_SCREEN_KEY, "whole screen")
 _QUESTIONS_HINT = ("←→", "questions")
+_COMMENT_HINT = (COMMENT_KEY, "comment on lines")
 _CHOOSING_HINTS = [("↑↓ enter", "choose"), ("pgup pgdn", "scroll")]
 _MARKING_HINTS = [("space or enter", "mark"), ("enter again", "go on")]
 _LABEL_INDENT = 4
@@ -55,6 +61,11 @@ def draw_content(content: FormContent, canvas: Canvas) -> list[Row]:
     for text_style, text in content.rows_without_diff if diff_rows else content.rows:
         colour, attributes = _STYLES_BY_TEXT_STYLE[text_style]
         rows.append([Segment(text, canvas.styles.of(colour, attributes))])
+    if content.document:
+        # The mark in each row shows that it is no part of the question.
+        mark = Segment(QUOTE_MARK, canvas.styles.of("text_muted"))
+        document = MarkdownDocument(ProseStyles(canvas.styles), max(canvas.width - len(QUOTE_MARK), 2), mark)
+        rows += document.render_complete(content.document)
     return rows
 
 
@@ -93,10 +104,13 @@ def _draw_choice(choice: FormChoice, styles: Styles, width: int, *, is_here: boo
     return rows
 
 
-def draw_hints(form: Form, styles: Styles, width: int, *, is_ready: bool, cuts: bool = False) -> list[Row]:
+def draw_hints(
+    form: Form, styles: Styles, width: int, *, is_ready: bool, cuts: bool = False, has_document: bool = False
+) -> list[Row]:
     """Return the rows of key hints, or in their place the label of the open text entry, or the form's notice.
 
-    `cuts`: not all choices fit, so the hints begin with the number of the choice under the cursor.
+    `cuts`: not all choices fit, so the hints begin with the number of the choice under the cursor. `has_document`: the
+    request is about a text whose lines can be commented on.
     """
     if form.entry is not None:
         label = f"{form.entry.label}  (enter {form.entry.enter_verb} it, esc goes back)"
@@ -108,12 +122,15 @@ def draw_hints(form: Form, styles: Styles, width: int, *, is_ready: bool, cuts: 
     keys = [
         *(_MARKING_HINTS if form.is_multiple else _CHOOSING_HINTS),
         _QUESTIONS_HINT if form.tabs else _WHOLE_SCREEN_HINT,
+        *([_COMMENT_HINT] if has_document else []),
         _REJECT_HINT,
     ]
     position = f"{form.cursor + 1} of {len(form.list_choices())} ↕  " if cuts else ""
     room = width - len(position)
     # The first list that fits into one row is shown; how to reject is always said.
     rows = draw_keys(keys, styles, room)
+    if len(rows) > 1 and has_document:
+        rows = draw_keys([_CHOOSING_HINTS[0], _WHOLE_SCREEN_HINT, _COMMENT_HINT, _REJECT_HINT], styles, room)
     if len(rows) > 1:
         rows = draw_keys([_CHOOSING_HINTS[0], _REJECT_HINT], styles, room)
     if len(rows) > 1:

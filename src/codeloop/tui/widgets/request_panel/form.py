@@ -43,12 +43,14 @@ class FormContent(Struct, frozen=True):
     """The content of a request. `title`: the requested action, or who asks; `rows`: the details, each with its style.
 
     `diff`: the change of a file as a patch; where that is drawn, `rows_without_diff` are shown instead of `rows`.
+    `document`: a text in Markdown that the request is about, drawn below them.
     """
 
     title: str
     rows: list[tuple[TextStyle | None, str]]
     diff: str = ""
     rows_without_diff: tuple[tuple[TextStyle | None, str], ...] = ()
+    document: str = ""
 
 
 class FormAnswer(Struct, frozen=True):

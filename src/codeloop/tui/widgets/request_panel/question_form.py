@@ -73,7 +73,8 @@ class QuestionForm:
         rows: list[tuple[TextStyle | None, str]] = []
         who = f"The {self._requester.subagent or 'model'} asks"
         if self._question is not None:
-            return FormContent(who, _apply_style("bold", quote_text(self._question.question, width, MAX_FULL_ROWS)))
+            rows = _apply_style("bold", quote_text(self._question.question, width, MAX_FULL_ROWS))
+            return FormContent(who, rows, document=self._question.document.text if self._question.document else "")
         for number, question in enumerate(self._request.questions):
             rows += _apply_style(None, quote_text(question.question, width, 3))
             answer = ", ".join(self._list_answers(number)) or "(no answer)"

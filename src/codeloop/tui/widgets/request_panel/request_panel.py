@@ -25,6 +25,7 @@ from codeloop.tui.state.session_view import Request
 from codeloop.tui.widgets.base_widgets import get_app
 from codeloop.tui.widgets.line_input import LineInput
 from codeloop.tui.widgets.request_panel.draw_form import (
+    COMMENT_KEY,
     WHOLE_SCREEN_KEY,
     draw_choices,
     draw_content,
@@ -88,6 +89,10 @@ class Answered(Message, namespace="request_panel"):
         self.answer = answer
 
 
+class CommentWanted(Message, namespace="request_panel"):
+    """The user wants to comment on lines of the plan that a question is about; `actions/work/plan.py` shows them."""
+
+
 class InputForPrompt(Message, namespace="request_panel"):
     """Input that is meant for the prompt: keys from before the question could be read, pastes, commands, or own words.
 
@@ -118,6 +123,7 @@ class RequestPanel(Widget, can_focus=True):
 
     # For the decorators of handlers, such as @on(RequestPanel.Answered).
     Answered = Answered
+    CommentWanted = CommentWanted
     InputForPrompt = InputForPrompt
 
     def __init__(self, get_styles: GetStyles, compute_pause: Callable[[], float]) -> None:
@@ -196,14 +202,15 @@ class RequestPanel(Widget, can_focus=True):
         content = form.get_content(width)
         head = draw_head(form, content.title, self._waiting_count, styles, width)
         choices, self._choice_of_row = draw_choices(form, styles, width, is_ready=self.is_ready)
-        keys = draw_hints(form, styles, width, is_ready=self.is_ready)
+        has_document = bool(content.document)
+        keys = draw_hints(form, styles, width, is_ready=self.is_ready, has_document=has_document)
         about = draw_content(content, Canvas(width, styles, diff=self.diff_view))
         other_rows = RESERVED_ROWS if self.screen.size.height >= SMALL_SCREEN_ROWS else SMALL_RESERVED_ROWS
         free_rows = self.screen.size.height - other_rows - len(head) - len(keys) - (form.entry is not None)
         # The choices come first, but for MIN_ROWS: the content can be scrolled.
         choices_height = min(len(choices), max(free_rows - min(len(about), MIN_ROWS), MIN_ROWS))
         if choices_height < len(choices):
-            keys = draw_hints(form, styles, width, is_ready=self.is_ready, cuts=True)
+            keys = draw_hints(form, styles, width, is_ready=self.is_ready, cuts=True, has_document=has_document)
         about_height = min(len(about), max(free_rows - choices_height, 1))
         # A request must not be answered because its end, below blanks, was not noticed.
         if about_height < len(about):
@@ -261,6 +268,10 @@ class RequestPanel(Widget, can_focus=True):
         elif event.key == WHOLE_SCREEN_KEY:
             event.stop()
             get_app(self).push_screen(FullRequestScreen(form, self.diff_view, self._get_styles))
+        elif event.key == COMMENT_KEY and form.get_content(_TITLE_WIDTH).document:
+            event.stop()
+            event.prevent_default()
+            self.post_message(self.CommentWanted())
         elif event.is_printable and event.key != "space" and form.begin_text(event.character or ""):
             event.stop()
             event.prevent_default()
