@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
-from codeloop.schema.api.session_messages import SESSION_MESSAGES
-from codeloop.schema.api.session_requests import ListMessages
+from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.schema.part import ToolPart
 from tests.support.scripted_project import make_answer, make_call, open_scripted_project, read_result
 from tests.tui.app.running_ui import played
