@@ -275,7 +275,7 @@ class Runs:
         except CodeloopError as error:
             return self._fail(session_id, str(error))
         except Exception as error:
-            return self._fail(session_id, str(find_change() or f"{type(error).__name__}: {error}"))
+            return self._fail(session_id, str(find_change(error) or f"{type(error).__name__}: {error}"))
         else:
             return stop
         finally:

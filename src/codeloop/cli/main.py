@@ -45,7 +45,7 @@ def _report_crash(kind: type[BaseException], error: BaseException, trace: "Trace
     """Print the report of a crash, unless it comes from an update of codeloop in the meantime."""
     from codeloop.schema.installation import find_change
 
-    if change := find_change():
+    if change := find_change(error):
         sys.stderr.write(f"codeloop: {change}\n")
     else:
         sys.__excepthook__(kind, error, trace)

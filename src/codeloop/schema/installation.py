@@ -36,12 +36,15 @@ _STATE_AT_START = _read_state()
 _START_NS = time.time_ns()
 
 
-def find_change() -> InstallationChanged | None:
+def find_change(error: BaseException | None = None) -> InstallationChanged | None:
     """Return the error that tells the user of the change of the installation; None: it is as it was at the start.
 
-    It is meant for failures: it looks at every module that is loaded, since an update may have come to some files only.
+    It is meant for failures, such as `error`: it looks at every module that is loaded, since an update may have come to
+    some files only.
     """
-    if _read_state() == _STATE_AT_START and not _has_lost_module():
+    # A module that is not loaded yet may be the first that an update removes.
+    is_missing = isinstance(error, ModuleNotFoundError) and (error.name or "").startswith("codeloop.")
+    if _read_state() == _STATE_AT_START and not is_missing and not _has_lost_module():
         return None
     if not _FIRST_FILE.exists():
         return InstallationChanged("codeloop was removed while it ran: install it again, then restart it.")

@@ -91,7 +91,7 @@ def make_error_response(error: Exception) -> Response:
             return _make_named_error(400, "BadRequest", str(error), cause=type(error).__name__)
         case CodeloopError():
             return _make_named_error(400, "BadRequest", str(error))
-        case _ if change := find_change():
+        case _ if change := find_change(error):
             log.error("%s", change, exc_info=error)
             return _make_named_error(500, "UnknownError", str(change))
         case _:

@@ -273,7 +273,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         else:
             # A bug: the user sees that the request was not carried out; raised again, it gets into the log.
             bug = f"{type(error).__name__}: {error}\nThis is a bug in codeloop, not your mistake."
-            self.say(str(find_change() or bug), "error")
+            self.say(str(find_change(error) or bug), "error")
             raise error
 
 

@@ -235,7 +235,7 @@ class ToolCalls:
             self._store_error(context.part, start, str(error), _describe_failure(error))
         # A tool of an extension may raise anything; the model has to learn of it, and the turn goes on.
         except Exception as error:
-            if change := find_change():
+            if change := find_change(error):
                 self._end_with_turn(context.part)
                 raise change from error
             text = f"The {part.tool} tool failed unexpectedly: {type(error).__name__}: {error}"
