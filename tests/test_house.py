@@ -105,14 +105,15 @@ HEAVY = frozenset(
 FRAMEWORK_ROOMS = {"tui": "cli/terminal_ui.py", "server": "cli/commands/serve.py", "acp": "cli/commands/acp.py"}
 
 # Imports are statements, at the top or in the function that first needs them. Only these tables name what their rows
-# need by strings, `room.module:name` (in `cli` and `tui` also `module:name`), for `kit/lazy.py` to import. Handlers are
-# named in the rows of operations, in `schema/api/`; `app/dispatch.py` loads them.
+# need by strings, `room.module:name` (in `cli`, `tui` and `server/preview` also `module:name`), for `kit/lazy.py` to
+# import. Handlers are named in the rows of operations, in `schema/api/`; `app/dispatch.py` loads them.
 TABLES = {
     "app/dispatch.py",
     "app/toolbox.py",
     "cli/command_table.py",
     "model/credentials/chains.py",
     "model/providers.py",
+    "server/preview/operations.py",
     "tool/search_providers.py",
     "tui/commands.py",
 }
@@ -451,7 +452,14 @@ def late_imports() -> dict[str, set[tuple[str, str]]]:
     found: dict[str, set[tuple[str, str]]] = {name: set() for name in modules}
     for path in python_files(SRC / "codeloop"):
         own = ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
-        bases = ("codeloop", *(room for room in ("codeloop.cli", "codeloop.tui") if own.startswith(f"{room}.")))
+        bases = (
+            "codeloop",
+            *(
+                room
+                for room in ("codeloop.cli", "codeloop.tui", "codeloop.server.preview")
+                if own.startswith(f"{room}.")
+            ),
+        )
         if own.startswith("codeloop.schema.api"):
             own, bases = "codeloop.app.dispatch", ("codeloop.app.handlers",)
         texts = [node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
