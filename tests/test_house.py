@@ -105,13 +105,15 @@ HEAVY = frozenset(
 FRAMEWORK_ROOMS = {"tui": "cli/terminal_ui.py", "server": "cli/commands/serve.py", "acp": "cli/commands/acp.py"}
 
 # Imports are statements, at the top or in the function that first needs them. Only these tables name what their rows
-# need by strings, `room.module:name` (in `cli` and `tui` also `module:name`), for `kit/lazy.py` to import.
+# need by strings, `room.module:name` (in `cli`, `tui` and `server/preview` also `module:name`), for `kit/lazy.py` to
+# import. Handlers are named in the rows of operations, in `schema/api/`; `app/dispatch.py` loads them.
 TABLES = {
-    "app/process_dispatch.py",
+    "app/dispatch.py",
     "app/toolbox.py",
     "cli/command_table.py",
     "model/credentials/chains.py",
     "model/providers.py",
+    "server/preview/operations.py",
     "tool/search_providers.py",
     "tui/commands.py",
 }
@@ -447,15 +449,23 @@ def module_imports() -> dict[str, set[str]]:
 def late_imports() -> dict[str, set[tuple[str, str]]]:
     """Return what each module names for `load`: module and name. Strings of another meaning name no module of ours."""
     modules = module_imports().keys()
-    found: dict[str, set[tuple[str, str]]] = {}
+    found: dict[str, set[tuple[str, str]]] = {name: set() for name in modules}
     for path in python_files(SRC / "codeloop"):
         own = ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
-        bases = ("codeloop", *(room for room in ("codeloop.cli", "codeloop.tui") if own.startswith(f"{room}.")))
+        bases = (
+            "codeloop",
+            *(
+                room
+                for room in ("codeloop.cli", "codeloop.tui", "codeloop.server.preview")
+                if own.startswith(f"{room}.")
+            ),
+        )
+        if own.startswith("codeloop.schema.api"):
+            own, bases = "codeloop.app.dispatch", ("codeloop.app.handlers",)
         texts = [node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
         targets = [text.split(":") for text in texts if isinstance(text, str) and TARGET.fullmatch(text)]
-        found[own] = {
-            (full, name) for module, name in targets for base in bases if (full := f"{base}.{module}") in modules
-        }
+        loaded = {(full, name) for module, name in targets for base in bases if (full := f"{base}.{module}") in modules}
+        found[own] |= loaded
     return found
 
 
@@ -514,8 +524,8 @@ def test_imports_by_string_are_those_of_the_tables() -> None:
         if isinstance(node, ast.Name | ast.Attribute)
         if (node.id if isinstance(node, ast.Name) else node.attr) in {"import_module", "__import__"}
     }
-    # The table of handlers; a module of the interpreter that has no stubs; a plugin, which the configuration names.
-    assert callers == {"kit/lazy.py", "app/dispatch.py", "cli/bootstrap.py", "extend/host/python/loading.py"}
+    # A module of the interpreter that has no stubs; a plugin, which the configuration names.
+    assert callers == {"kit/lazy.py", "cli/bootstrap.py", "extend/host/python/loading.py"}
 
 
 def test_a_late_import_is_of_a_module_that_is_not_loaded_already() -> None:

@@ -36,7 +36,7 @@ from codeloop.schema.api.session_requests import (
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, ModelRef, UserMessage
-from codeloop.schema.operation import AnyOperation, Constant, NoArguments, Refusal
+from codeloop.schema.operation import AnyOperation, Constant, NoArguments, Unsupported
 from codeloop.schema.operation_table import OPERATIONS, SERVER_OPERATIONS
 from codeloop.schema.part import AgentPart, FilePart, TextPart
 from tests.support.scripted_project import (
@@ -65,7 +65,7 @@ async def refused(wait: Any) -> OperationError:
 @pytest.mark.parametrize("operation", [*OPERATIONS, *SERVER_OPERATIONS], ids=lambda operation: operation.id)
 def test_a_handler_takes_and_gives_what_its_operation_says(operation: AnyOperation) -> None:
     match operation.handler:
-        case Refusal(text=text):
+        case Unsupported(text=text):
             assert text.endswith(".")
             return
         case Constant(value=value):

@@ -8,7 +8,7 @@ from typing import Any
 from codeloop.app.project import Project
 from codeloop.kit.lazy import load_object
 from codeloop.schema.errors import OperationError
-from codeloop.schema.operation import AnyOperation, Constant, Gives, Operation, Refusal, Takes
+from codeloop.schema.operation import AnyOperation, Constant, Gives, Operation, Takes, Unsupported
 from codeloop.store.database import StoreError
 
 _DISK_ERRORS = {
@@ -43,7 +43,7 @@ def load_handler(op: AnyOperation) -> Callable[..., Awaitable[Any]]:
 async def handle(project: Project, op: Operation[Takes, Gives], args: Takes) -> Gives:
     """Carry out an operation of a project. Raises CodeloopError when it is refused, or the disk fails."""
     match op.handler:
-        case Refusal(text=text):
+        case Unsupported(text=text):
             raise OperationError("BadRequest", text)
         case Constant(value=value):
             return value

@@ -19,7 +19,7 @@ Takes = TypeVar("Takes", bound=Wire)
 Gives = TypeVar("Gives")
 
 
-class Refusal(Struct, frozen=True):
+class Unsupported(Struct, frozen=True):
     """The answer of an operation that is not supported: an error that says so, and what to do instead."""
 
     text: str
@@ -45,7 +45,7 @@ class Operation(Struct, Generic[Takes, Gives], frozen=True):
     path: str
     takes: type[Takes]
     gives: type[Gives]
-    handler: str | Refusal | Constant = ""
+    handler: str | Unsupported | Constant = ""
     body: str | None = None
     scope: Literal["project", "process"] = "project"
     has_body: bool = False

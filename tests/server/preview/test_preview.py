@@ -2,14 +2,15 @@
 
 import asyncio
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
 import msgspec
 import pytest
 
+from codeloop.kit.lazy import load_object
 from codeloop.model.testing.script import ScriptedAnswer, ScriptedCall
-from codeloop.server.preview.operations import PREVIEW_OPERATIONS
-from codeloop.server.preview.routes import load_handlers
+from codeloop.schema.operation import AnyOperation
+from codeloop.server.preview.operations import ANSWERS, PREVIEW_OPERATIONS, Forward
 from tests.server.support.serving import Served, served
 from tests.support.scripted_project import wait_until
 
@@ -23,10 +24,23 @@ async def turn(it: Served, session: str, text: str = "go", **more: Any) -> Any:
     return admitted["data"]
 
 
-async def test_every_row_has_a_handler_and_every_handler_a_row(tmp_path: Path) -> None:
+async def test_the_preview_answers_that_it_is_there(tmp_path: Path) -> None:
     async with served(tmp_path) as it:
         assert await it.get("/api/health") == {"healthy": True}
-        assert set(load_handlers()) == {row.id for row in PREVIEW_OPERATIONS}
+
+
+@pytest.mark.parametrize("row", PREVIEW_OPERATIONS, ids=lambda row: row.id)
+def test_what_answers_a_row_takes_its_arguments(row: AnyOperation) -> None:
+    match ANSWERS[row.id]:
+        case Forward(operation=operation, take=take):
+            fields = set(row.takes.__struct_fields__)
+            needed = set(operation.takes.__struct_fields__[: -len(operation.takes.__struct_defaults__) or None])
+            assert take is not None or needed <= fields, "fields that no argument has"
+        case str(handler):
+            hints = get_type_hints(load_object(f"server.preview.{handler}"))
+            assert list(hints.values())[1] == row.takes
+        case _:
+            pass
 
 
 @pytest.mark.slow

@@ -6,7 +6,8 @@ export function formatCount(count: number): string {
   return count < 1_000_000 ? `${(count / 1_000).toFixed(count < 10_000 ? 1 : 0)}k` : `${(count / 1_000_000).toFixed(1)}M`;
 }
 
-export const formatCost = (dollars: number): string => (dollars === 0 ? "$0" : dollars < 0.01 ? "<$0.01" : `$${dollars.toFixed(2)}`);
+/** Dollars as every user interface of codeloop has them: four decimals below a dollar, else two. */
+export const formatCost = (dollars: number): string => `$${dollars.toFixed(dollars < 1 ? 4 : 2)}`;
 
 /** Milliseconds as "4.2 s" or "3 min". */
 export function formatDuration(ms: number): string {

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from codeloop.automation.benchmark.runner import BenchRun
+from codeloop.client.formatting import format_cost
 from codeloop.kit.text.terminal_text import escape_controls
 
 _STYLESHEET = """
@@ -88,17 +89,15 @@ def render_page(title: str, runs: Sequence[BenchRun]) -> str:
     )
 
 
-def format_cost(cost: float | None) -> str:
-    """Return dollars as text for a table; `-` for None. Small sums get two more digits, so that they are not $0.00."""
-    if cost is None:
-        return "-"
-    return f"${cost:.4f}" if 0 < cost < 0.1 else f"${cost:.2f}"
+def format_known_cost(cost: float | None) -> str:
+    """Return dollars as text for a table; `-` for None."""
+    return "-" if cost is None else format_cost(cost)
 
 
 def _render_sum_row(each: BenchSum) -> str:
     bar = f'<span class="bar"><i style="width:{each.rate * 100:.0f}%"></i></span>'
     tokens = "-" if each.input_tokens is None else f"{each.input_tokens:,}, {each.output_tokens or 0:,}"
-    numbers = (f"{each.passed} of {each.runs}", bar, format_cost(each.cost), f"{each.seconds:.1f} s", tokens)
+    numbers = (f"{each.passed} of {each.runs}", bar, format_known_cost(each.cost), f"{each.seconds:.1f} s", tokens)
     cells = "".join(f'<td class="n">{number}</td>' for number in numbers)
     return f"<tr><td>{_escape(each.agent)}</td><td>{_escape(each.model)}</td>{cells}</tr>"
 
@@ -109,7 +108,7 @@ def _render_link(number: int, run: BenchRun) -> str:
 
 
 def _render_details(number: int, run: BenchRun) -> str:
-    facts = [run.task, run.agent, run.model, f"{run.seconds:.1f} s", format_cost(run.used.cost)]
+    facts = [run.task, run.agent, run.model, f"{run.seconds:.1f} s", format_known_cost(run.used.cost)]
     css_class, label = ("good", "passed") if run.passed else ("bad", "failed")
     line = " · ".join(_escape(fact) for fact in facts if fact)
     blocks = (("What went wrong", run.error), ("The check", run.check), ("What was changed", run.diff))

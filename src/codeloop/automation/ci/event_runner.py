@@ -16,11 +16,11 @@ from codeloop.automation.ci.task_runner import run_task
 from codeloop.automation.ci.thread_comment import (
     COMMENT_MARKER,
     ThreadRecord,
-    format_cost,
     mark_done,
     read_record,
     render_comment,
 )
+from codeloop.client.formatting import format_cost
 from codeloop.kit.remove_tree import temporary_folder
 from codeloop.schema.bounds.automation import CI_CLAIM_DELAY, CI_END, CI_POLL
 from codeloop.schema.errors import CodeloopError

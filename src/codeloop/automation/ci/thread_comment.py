@@ -50,8 +50,3 @@ def render_comment(record: ThreadRecord, title: str, text: str, facts: Sequence[
     body = f"\n{content}\n" if content else ""
     footer = f"\n---\n{line}\n" if line else ""
     return f"{record_comment}\n**codeloop** · {title}\n{body}{footer}"
-
-
-def format_cost(cost: float) -> str:
-    """Return dollars as text for a comment."""
-    return f"${cost:.4f}" if cost < 1 else f"${cost:.2f}"

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 
 from codeloop.automation.fleet.ledger import FleetPullRequest, LedgerRow
+from codeloop.client.formatting import format_cost
 from codeloop.schema.wire import JSON
 
 _STYLESHEET = """
@@ -57,7 +58,7 @@ def render_page(name: str, folder: Path, rows: Sequence[LedgerRow], pulls: Seque
     """Return the page as HTML: the sums, and for each job its cost, answer, diff and pull request."""
     sums = sum_jobs(rows)
     states = f"{sums['done']} of {sums['jobs']} done, {sums['failed']} failed, {sums['waiting']} waiting"
-    head = f"{states} · ${sums['cost']:.4f}"
+    head = f"{states} · {format_cost(sums['cost'])}"
     body = "".join(_render_row(describe_job(folder, row, pulls), row) for row in rows)
     title = escape(f"Fleet {name}")
     return (
@@ -76,7 +77,7 @@ def _render_row(description: JSON, row: LedgerRow) -> str:
     task = escape(row.job.goal or row.job.prompt)
     return (
         f"<tr><td><b>{escape(row.job.id)}</b><br>{escape(row.job.repository)}<br>{task}</td>"
-        f'<td class="{row.state}">{row.state}</td><td>${row.cost:.4f}</td>'
+        f'<td class="{row.state}">{row.state}</td><td>{format_cost(row.cost)}</td>'
         f"<td>{answer}<br>{escape(str(description['work']))}{_render_pull(description['pull'])}{details}</td></tr>"
     )
 

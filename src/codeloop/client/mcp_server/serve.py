@@ -15,6 +15,7 @@ from msgspec import Struct
 
 from codeloop import __version__
 from codeloop.client.client import Client
+from codeloop.client.formatting import format_cost
 from codeloop.client.mcp_server.served_sessions import PromptOptions, ServedSession, ServedSessions
 from codeloop.client.mcp_server.stdio_streams import open_stdio_streams
 from codeloop.client.mcp_server.tools import (
@@ -324,7 +325,7 @@ def _structure_report(report: Report) -> JSON:
 
 def _format_report(report: Report) -> str:
     """Return a report as text, for clients that do not read structured results."""
-    totals = f"{report.steps} step{'' if report.steps == 1 else 's'}, ${report.cost:.4f}"
+    totals = f"{report.steps} step{'' if report.steps == 1 else 's'}, {format_cost(report.cost)}"
     lines = [f"[session_id {report.session_id}: {report.status}; {totals}]"]
     lines += [f"It asks: {report.asks}"] if report.asks else []
     lines += [report.message] if report.message else []

@@ -6,7 +6,7 @@ A client gets the reason and the alternative, instead of an unknown route.
 from typing import Any, Literal
 
 from codeloop.schema.api.session_requests import SessionId
-from codeloop.schema.operation import Constant, NoArguments, Operation, Refusal
+from codeloop.schema.operation import Constant, NoArguments, Operation, Unsupported
 from codeloop.schema.wire import JSON, Natural, Wire
 
 
@@ -106,18 +106,22 @@ class WarpSession(Wire):
     copy_changes: bool = False
 
 
-_NO_WORKSPACES = Refusal(
+_NO_WORKSPACES = Unsupported(
     "There are no workspaces besides directories. Make a work tree at /experimental/worktree and name its directory "
     "in requests."
 )
-_NO_QUESTIONS = Refusal("A terminal UI is told what to do by events (`tui.*` at /event) and is asked for nothing.")
-_SESSION_STAYS = Refusal(
+_NO_QUESTIONS = Unsupported("A terminal UI is told what to do by events (`tui.*` at /event) and is asked for nothing.")
+_SESSION_STAYS = Unsupported(
     "A session stays in the directory that its rules and its undo history belong to. `codeloop export` and "
     "`codeloop import` copy it to another one."
 )
-_NO_ACCOUNTS = Refusal("There are no accounts to switch between: codeloop has no service of its own.")
-_NO_REPLAY = Refusal("Sessions are not made from another server's events. POST what `export` wrote to /session/import.")
-_NO_HISTORY = Refusal("Stored events are not kept for ever. Read /session/{id}/message, then follow /event from there.")
+_NO_ACCOUNTS = Unsupported("There are no accounts to switch between: codeloop has no service of its own.")
+_NO_REPLAY = Unsupported(
+    "Sessions are not made from another server's events. POST what `export` wrote to /session/import."
+)
+_NO_HISTORY = Unsupported(
+    "Stored events are not kept for ever. Read /session/{id}/message, then follow /event from there."
+)
 _WORKSPACE = "/experimental/workspace"
 UPGRADE = Operation(
     "global.upgrade", "POST", "/global/upgrade", Upgrade, UpgradeRefused, "server_only.unsupported:refuse_upgrade"

@@ -1,8 +1,6 @@
 """A request of the preview, whose handlers call the operations of version 1."""
 
-from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 
@@ -11,8 +9,6 @@ from codeloop.app.process_dispatch import carry_out
 from codeloop.app.project import Project
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.operation import Gives, Operation, Takes
-
-Handler = Callable[["PreviewRequest", Any], Awaitable[Any]]
 
 
 class PreviewRequest(Struct, frozen=True):
@@ -40,19 +36,6 @@ class PreviewRefused(CodeloopError):
         self.tag = tag
         self.status = status
         self.data = data
-
-
-def make_answers_decorator(table: dict[str, Handler]) -> Callable[[str], Callable[[Handler], Handler]]:
-    """Return the function `answers`: the decorator `@answers(ID)` adds a handler of that operation to the table."""
-
-    def answers(operation_id: str) -> Callable[[Handler], Handler]:
-        def add_handler(handler: Handler) -> Handler:
-            table[operation_id] = handler
-            return handler
-
-        return add_handler
-
-    return answers
 
 
 def make_refusal(message: str) -> PreviewRefused:

@@ -1,7 +1,6 @@
 """The routes of the preview (`/api/*`), and the responses for its results and errors."""
 
 from collections.abc import Awaitable, Callable
-from functools import cache
 from typing import Any
 
 import msgspec
@@ -10,10 +9,12 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 
 from codeloop.app.app import App
+from codeloop.kit.lazy import load_object
 from codeloop.schema.errors import CodeloopError, ErrorKind, OperationError, SessionNotFound
-from codeloop.schema.operation import AnyOperation, NoArguments
-from codeloop.server.preview.operations import ANSWER_WRAPS, PREVIEW_OPERATIONS, AnswerWrap
-from codeloop.server.preview.request import Handler, PreviewRefused, PreviewRequest
+from codeloop.schema.operation import AnyOperation, Constant, NoArguments, Unsupported
+from codeloop.schema.wire import Wire
+from codeloop.server.preview.operations import ANSWER_WRAPS, ANSWERS, PREVIEW_OPERATIONS, Answer, AnswerWrap, Forward
+from codeloop.server.preview.request import PreviewRefused, PreviewRequest, make_refusal
 from codeloop.server.requests import BadArguments, BodyTooLarge, get_directory, read_arguments
 from codeloop.server.responses import make_error_response, make_response
 
@@ -48,7 +49,7 @@ def _make_endpoint(app: App, row: AnyOperation, run: RunOperation) -> Callable[[
             raise OperationError("PtyForbiddenError", "A ticket needs the header `x-opencode-ticket: 1`.")
         args = await read_arguments(row, request)
         preview_request = PreviewRequest(app, app.resolve_directory(get_directory(request)))
-        result = await load_handlers()[row.id](preview_request, args)
+        result = await _carry_out(preview_request, ANSWERS[row.id], args)
         return result if isinstance(result, Response) else await _wrap_result(preview_request, wrap, result)
 
     async def endpoint(request: Request) -> Response:
@@ -57,12 +58,17 @@ def _make_endpoint(app: App, row: AnyOperation, run: RunOperation) -> Callable[[
     return endpoint
 
 
-@cache
-def load_handlers() -> dict[str, Handler]:
-    """Return the handlers by operation id; they are imported for the first request."""
-    from codeloop.server.preview import catalog, sessions, workspace
-
-    return {**catalog.HANDLERS, **sessions.HANDLERS, **workspace.HANDLERS}
+async def _carry_out(preview_request: PreviewRequest, answer: Answer, args: Wire) -> Any:
+    """Return what answers a request, in version 2's form. Raises CodeloopError."""
+    match answer:
+        case Forward():
+            return answer.translate(await preview_request.call(answer.operation, answer.make_arguments(args)))
+        case Unsupported(text=text):
+            raise make_refusal(text)
+        case Constant(value=value):
+            return value
+        case _:
+            return await load_object(f"server.preview.{answer}")(preview_request, args)
 
 
 async def _wrap_result(preview_request: PreviewRequest, wrap: AnswerWrap, result: Any) -> Response:

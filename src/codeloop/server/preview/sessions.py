@@ -27,13 +27,12 @@ from codeloop.schema.api.session_messages import MESSAGE_GET, SESSION_MESSAGES, 
 from codeloop.schema.api.session_requests import (
     SESSION_CREATE,
     SESSION_EVERYTHING,
-    SESSION_GET,
     SESSION_STATUS,
     CreateSession,
     ListAllSessions,
     SessionId,
 )
-from codeloop.schema.api.session_undo import SESSION_REVERT, SESSION_UNREVERT, RevertSession, UnrevertSession
+from codeloop.schema.api.session_undo import SESSION_REVERT, RevertSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.limits import SHELL_TIMEOUT_MAX
@@ -44,10 +43,8 @@ from codeloop.schema.permission import PERMISSIONS_OF_VERSION_TWO, PermissionRul
 from codeloop.schema.wire import JSON, replace
 from codeloop.server.preview import arguments as takes
 from codeloop.server.preview.request import (
-    Handler,
     PreviewRefused,
     PreviewRequest,
-    make_answers_decorator,
     make_refusal,
 )
 from codeloop.server.preview.translate import translate_message, translate_messages, translate_session
@@ -69,12 +66,6 @@ class _Cursor(msgspec.Struct, frozen=True):
     is_back: bool = False
 
 
-HANDLERS: dict[str, Handler] = {}
-"""By operation id."""
-answers = make_answers_decorator(HANDLERS)
-
-
-@answers("v2.session.list")
 async def list_sessions(preview: PreviewRequest, args: takes.ListPreviewSessions) -> JSON:
     """Return a page of the sessions of all projects."""
     sessions = await preview.call(SESSION_EVERYTHING, ListAllSessions(limit=_MAX_SESSIONS))
@@ -95,7 +86,6 @@ async def list_sessions(preview: PreviewRequest, args: takes.ListPreviewSessions
     return {"data": [translate_session(each) for each in page], "cursor": cursor}
 
 
-@answers("v2.session.create")
 async def create_session(preview: PreviewRequest, args: takes.CreatePreviewSession) -> JSON:
     """Create a session in the given location."""
     if args.location is not None:
@@ -119,7 +109,6 @@ async def create_session(preview: PreviewRequest, args: takes.CreatePreviewSessi
     return translate_session(await preview.call(SESSION_CREATE, created))
 
 
-@answers("v2.session.active")
 async def list_active_sessions(preview: PreviewRequest, _args: NoArguments) -> JSON:
     """Return the sessions in which a turn runs."""
     active_sessions: JSON = {}
@@ -131,13 +120,6 @@ async def list_active_sessions(preview: PreviewRequest, _args: NoArguments) -> J
     return active_sessions
 
 
-@answers("v2.session.get")
-async def get_session(preview: PreviewRequest, args: takes.PreviewSessionId) -> JSON:
-    """Return a session."""
-    return translate_session(await preview.call(SESSION_GET, SessionId(session_id=args.session_id)))
-
-
-@answers("v2.session.switchAgent")
 async def switch_agent(preview: PreviewRequest, args: takes.SwitchAgent) -> None:
     """Choose the agent of the next turns."""
     project = await preview.get_project(args.session_id)
@@ -145,7 +127,6 @@ async def switch_agent(preview: PreviewRequest, args: takes.SwitchAgent) -> None
     project.store.update_session(args.session_id, lambda session: replace(session, agent=args.agent))
 
 
-@answers("v2.session.switchModel")
 async def switch_model(preview: PreviewRequest, args: takes.SwitchModel) -> None:
     """Choose the model of the next turns."""
     project = await preview.get_project(args.session_id)
@@ -153,7 +134,6 @@ async def switch_model(preview: PreviewRequest, args: takes.SwitchModel) -> None
     project.store.update_session(args.session_id, lambda session: replace(session, model=args.model))
 
 
-@answers("v2.session.prompt")
 async def admit_prompt(preview: PreviewRequest, args: takes.AdmitPrompt) -> JSON:
     """Store a prompt and start a turn, unless `resume` is false."""
     project = await preview.get_project(args.session_id)
@@ -181,7 +161,6 @@ async def admit_prompt(preview: PreviewRequest, args: takes.AdmitPrompt) -> JSON
     }
 
 
-@answers("v2.session.compact")
 async def compact_session(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Replace the conversation by a summary, with the session's own model."""
     session = (await preview.get_project(args.session_id)).store.get_session(args.session_id)
@@ -191,7 +170,6 @@ async def compact_session(preview: PreviewRequest, args: takes.PreviewSessionId)
     await preview.call(SUMMARIZE, summarize)
 
 
-@answers("v2.session.wait")
 async def wait_for_turn(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Wait until no turn runs, for SHELL_TIMEOUT_MAX at most."""
     project = await preview.get_project(args.session_id)
@@ -203,7 +181,6 @@ async def wait_for_turn(preview: PreviewRequest, args: takes.PreviewSessionId) -
         await asyncio.sleep(_TURN_POLL_SECONDS)
 
 
-@answers("v2.session.revert.stage")
 async def stage_revert(preview: PreviewRequest, args: takes.StageRevert) -> JSON:
     """Revert messages and files from a message on; the revert can be cleared or committed."""
     if not args.files:
@@ -215,13 +192,6 @@ async def stage_revert(preview: PreviewRequest, args: takes.StageRevert) -> JSON
     return {"messageID": args.message_id} if session.revert is None else msgspec.to_builtins(session.revert)
 
 
-@answers("v2.session.revert.clear")
-async def clear_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
-    """Restore the messages and files that were reverted."""
-    await preview.call(SESSION_UNREVERT, UnrevertSession(session_id=args.session_id))
-
-
-@answers("v2.session.revert.commit")
 async def commit_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """Make a revert final, as the next prompt would."""
     project = await preview.get_project(args.session_id)
@@ -234,7 +204,6 @@ async def commit_revert(preview: PreviewRequest, args: takes.PreviewSessionId) -
             project.store.append(*events)
 
 
-@answers("v2.session.context")
 async def list_context_messages(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
     """Return the messages from the last compaction on: its request, its summary, and what follows; without one, all."""
     messages = await preview.call(SESSION_MESSAGES, ListMessages(session_id=args.session_id))
@@ -245,22 +214,18 @@ async def list_context_messages(preview: PreviewRequest, args: takes.PreviewSess
     return translate_messages(messages[start:])
 
 
-@answers("v2.session.history")
-@answers("v2.session.events")
 async def refuse_history(preview: PreviewRequest, args: takes.PreviewSessionId) -> NoReturn:
     """Refuse: events of version 2 are not stored."""
     (await preview.get_project(args.session_id)).store.get_session(args.session_id)
     raise make_refusal("Events of version 2 are not stored. Read the session's messages, then follow /api/event.")
 
 
-@answers("v2.session.interrupt")
 async def interrupt_turn(preview: PreviewRequest, args: takes.PreviewSessionId) -> None:
     """End the turn that runs, if one does."""
     (await preview.get_project(args.session_id)).store.get_session(args.session_id)
     await preview.call(ABORT, SessionId(session_id=args.session_id))
 
 
-@answers("v2.session.messages")
 async def list_messages(preview: PreviewRequest, args: takes.ListPreviewMessages) -> JSON:
     """Return a page of a session's messages."""
     messages = translate_messages(await preview.call(SESSION_MESSAGES, ListMessages(session_id=args.session_id)))
@@ -270,7 +235,6 @@ async def list_messages(preview: PreviewRequest, args: takes.ListPreviewMessages
     return {"data": list(page), "cursor": cursor}
 
 
-@answers("v2.session.message")
 async def get_message(preview: PreviewRequest, args: takes.PreviewMessageId) -> JSON:
     """Return a message."""
     (await preview.get_project(args.session_id)).store.get_session(args.session_id)

@@ -7,7 +7,8 @@ from typing import Any
 import msgspec
 
 from codeloop.schema.api.agents import Agent, Command
-from codeloop.schema.api.providers import Model, ProviderDetails
+from codeloop.schema.api.files import FileNode
+from codeloop.schema.api.providers import KnownProviders, Model, ProviderDetails, UsableProviders
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import get_error_message
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, Session, Tokens, UserMessage
@@ -234,6 +235,37 @@ def translate_provider(provider: ProviderDetails) -> JSON:
     api: JSON = {"type": "native", "settings": {}} if first is None else _translate_api(first)
     request: JSON = {"headers": {}, "body": {}}
     return {"id": provider.id, "integrationID": provider.id, "name": provider.name, "api": api, "request": request}
+
+
+def translate_models(usable: UsableProviders) -> list[JSON]:
+    """Return the models that can be used, the newest first."""
+    models = [model for provider in usable.providers for model in provider.models.values()]
+    return [translate_model(model) for model in sorted(models, key=lambda model: model.release_date, reverse=True)]
+
+
+def translate_providers(usable: UsableProviders) -> list[JSON]:
+    """Return the providers that can be used."""
+    return [translate_provider(provider) for provider in usable.providers]
+
+
+def translate_integration(provider: ProviderDetails, connected: list[str]) -> JSON:
+    """Return a provider with the ways to sign in. `connected`: the ids of those that have a credential."""
+    methods: list[JSON] = [{"type": "key"}]
+    if provider.env:
+        methods.append({"type": "env", "names": provider.env})
+    credential = {"type": "credential", "id": provider.id, "label": provider.name}
+    connections = [credential] if provider.id in connected else []
+    return {"id": provider.id, "name": provider.name, "methods": methods, "connections": connections}
+
+
+def translate_integrations(known: KnownProviders) -> list[JSON]:
+    """Return the providers with the ways to sign in."""
+    return [translate_integration(provider, known.connected) for provider in known.all]
+
+
+def translate_entries(entries: Iterable[FileNode]) -> list[JSON]:
+    """Return the entries of a folder in version 2's form."""
+    return [{"path": entry.path, "type": entry.type} for entry in entries]
 
 
 def translate_permission(request: PermissionRequest) -> JSON:

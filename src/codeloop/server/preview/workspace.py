@@ -2,7 +2,6 @@
 
 import asyncio
 import mimetypes
-from typing import NoReturn
 
 import msgspec
 from starlette.responses import Response
@@ -11,7 +10,6 @@ from codeloop.app.handlers.workspace.files import load_file
 from codeloop.schema.api.answers import (
     PERMISSION_LIST,
     PERMISSION_REPLY,
-    PERMISSION_REVOKE,
     QUESTION_LIST,
     QUESTION_REJECT,
     QUESTION_REPLY,
@@ -19,33 +17,16 @@ from codeloop.schema.api.answers import (
     AnswerQuestion,
     RejectQuestion,
 )
-from codeloop.schema.api.files import FILE_LIST, FileQuery
-from codeloop.schema.api.pty import (
-    PTY_CREATE,
-    PTY_GET,
-    PTY_LIST,
-    PTY_REMOVE,
-    PTY_TICKET,
-    PTY_UPDATE,
-    CreatePty,
-    PtyId,
-    UpdatePty,
-)
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.permission import PermissionRequest, RevokeGrant
+from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
 from codeloop.schema.wire import JSON
 from codeloop.server.preview import arguments as takes
-from codeloop.server.preview.request import Handler, PreviewRequest, make_answers_decorator, make_refusal
+from codeloop.server.preview.request import PreviewRequest
 from codeloop.server.preview.translate import translate_permission
 
-HANDLERS: dict[str, Handler] = {}
-"""By operation id."""
-answers = make_answers_decorator(HANDLERS)
 
-
-@answers("v2.fs.read")
 async def read_file(preview: PreviewRequest, args: takes.ReadPreviewFile) -> Response:
     """Return a file's bytes."""
     _, content = await asyncio.to_thread(load_file, await preview.get_project(), args.path)
@@ -55,60 +36,6 @@ async def read_file(preview: PreviewRequest, args: takes.ReadPreviewFile) -> Res
     return Response(content, media_type=media_type)
 
 
-@answers("v2.fs.list")
-async def list_folder(preview: PreviewRequest, args: takes.ListPreviewFolder) -> list[JSON]:
-    """List the entries of a folder, folders first."""
-    file_nodes = await preview.call(FILE_LIST, FileQuery(path=args.path))
-    return [{"path": each.path, "type": each.type} for each in file_nodes]
-
-
-@answers("v2.pty.list")
-async def list_terminals(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
-    """Return every terminal."""
-    return [msgspec.to_builtins(each) for each in await preview.call(PTY_LIST, NoArguments())]
-
-
-@answers("v2.pty.create")
-async def open_terminal(preview: PreviewRequest, args: takes.CreatePreviewPty) -> JSON:
-    """Open a terminal."""
-    create_pty = CreatePty(
-        command=args.command, args=args.args or [], cwd=args.cwd, title=args.title, env=args.env or {}
-    )
-    return msgspec.to_builtins(await preview.call(PTY_CREATE, create_pty))
-
-
-@answers("v2.pty.get")
-async def get_terminal(preview: PreviewRequest, args: takes.PreviewPtyId) -> JSON:
-    """Return a terminal."""
-    return msgspec.to_builtins(await preview.call(PTY_GET, PtyId(pty_id=args.pty_id)))
-
-
-@answers("v2.pty.update")
-async def update_terminal(preview: PreviewRequest, args: takes.UpdatePreviewPty) -> JSON:
-    """Rename or resize a terminal."""
-    update_pty = UpdatePty(pty_id=args.pty_id, title=args.title, size=args.size)
-    return msgspec.to_builtins(await preview.call(PTY_UPDATE, update_pty))
-
-
-@answers("v2.pty.remove")
-async def remove_terminal(preview: PreviewRequest, args: takes.PreviewPtyId) -> None:
-    """End a terminal."""
-    await preview.call(PTY_REMOVE, PtyId(pty_id=args.pty_id))
-
-
-@answers("v2.pty.connectToken")
-async def create_ticket(preview: PreviewRequest, args: takes.PreviewPtyId) -> JSON:
-    """Return a ticket for a terminal's WebSocket."""
-    return msgspec.to_builtins(await preview.call(PTY_TICKET, PtyId(pty_id=args.pty_id)))
-
-
-@answers("v2.permission.request.list")
-async def list_requests(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
-    """Return the permission requests that wait."""
-    return [translate_permission(each) for each in await preview.call(PERMISSION_LIST, NoArguments())]
-
-
-@answers("v2.permission.saved.list")
 async def list_saved_permissions(preview: PreviewRequest, args: takes.ListSavedPermissions) -> list[JSON]:
     """List the permissions that are always allowed in the directory's project."""
     project = await preview.get_project()
@@ -122,31 +49,16 @@ async def list_saved_permissions(preview: PreviewRequest, args: takes.ListSavedP
     ]
 
 
-@answers("v2.permission.saved.remove")
-async def remove_saved_permission(preview: PreviewRequest, args: takes.SavedPermissionId) -> None:
-    """Revoke a permission that was always allowed."""
-    await preview.call(PERMISSION_REVOKE, RevokeGrant(grant_id=args.id))
-
-
-@answers("v2.session.permission.create")
-async def refuse_request(_preview: PreviewRequest, _args: takes.RequestPermission) -> NoReturn:
-    """Refuse: a client asks within a call of its own tools."""
-    raise make_refusal("A client asks for permission within a call of its own tools: /session/{id}/tools/.../ask.")
-
-
-@answers("v2.session.permission.list")
 async def list_session_requests(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
     """Return the permission requests that wait in a session."""
     return [translate_permission(each) for each in await _find_permission_requests(preview, args.session_id)]
 
 
-@answers("v2.session.permission.get")
 async def get_request(preview: PreviewRequest, args: takes.PreviewRequestId) -> JSON:
     """Return a permission request that waits."""
     return translate_permission(await _find_permission_request(preview, args.session_id, args.request_id))
 
 
-@answers("v2.session.permission.reply")
 async def reply_permission(preview: PreviewRequest, args: takes.ReplyPermission) -> None:
     """Answer a permission request."""
     request = await _find_permission_request(preview, args.session_id, args.request_id)
@@ -154,19 +66,11 @@ async def reply_permission(preview: PreviewRequest, args: takes.ReplyPermission)
     await (await _make_preview_for_session(preview, args.session_id)).call(PERMISSION_REPLY, answer)
 
 
-@answers("v2.question.request.list")
-async def list_questions(preview: PreviewRequest, _args: NoArguments) -> list[JSON]:
-    """Return the questions that wait."""
-    return [msgspec.to_builtins(each) for each in await preview.call(QUESTION_LIST, NoArguments())]
-
-
-@answers("v2.session.question.list")
 async def list_session_questions(preview: PreviewRequest, args: takes.PreviewSessionId) -> list[JSON]:
     """Return the questions that wait in a session."""
     return [msgspec.to_builtins(each) for each in await _find_questions(preview, args.session_id)]
 
 
-@answers("v2.session.question.reply")
 async def reply_question(preview: PreviewRequest, args: takes.ReplyQuestion) -> None:
     """Answer a question."""
     await _check_question(preview, args.session_id, args.request_id)
@@ -174,7 +78,6 @@ async def reply_question(preview: PreviewRequest, args: takes.ReplyQuestion) -> 
     await (await _make_preview_for_session(preview, args.session_id)).call(QUESTION_REPLY, answer)
 
 
-@answers("v2.session.question.reject")
 async def reject_question(preview: PreviewRequest, args: takes.PreviewRequestId) -> None:
     """Refuse to answer a question."""
     await _check_question(preview, args.session_id, args.request_id)

@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.automation.benchmark.agents import find_agent
-from codeloop.automation.benchmark.report import BenchSum, format_cost, render_page, sum_runs
+from codeloop.automation.benchmark.report import BenchSum, format_known_cost, render_page, sum_runs
 from codeloop.automation.benchmark.runner import BenchPlan, BenchRun, run_plan
 from codeloop.automation.benchmark.tasks import read_tasks
 from codeloop.cli import exit_codes
@@ -121,7 +121,7 @@ class BenchFlags(Struct, frozen=True, kw_only=True):
 
 def _format_sum(row: BenchSum) -> list[str]:
     counts = [f"{row.passed} of {row.runs}", f"{row.rate:.0%}"]
-    return [row.agent, row.model or "-", *counts, format_cost(row.cost), f"{row.seconds:.1f}"]
+    return [row.agent, row.model or "-", *counts, format_known_cost(row.cost), f"{row.seconds:.1f}"]
 
 
 def _write_results(target: Path, runs: list[BenchRun], title: str) -> None:
@@ -144,4 +144,4 @@ def _format_run(run: BenchRun) -> str:
     model = f" {run.model}" if run.model else ""
     state = "passed" if run.passed else "failed"
     error = f" ({one_line(run.error, 200)})" if run.error else ""
-    return f"{state}  {run.task}  {run.agent}{model}  {run.seconds:.1f} s  {format_cost(run.used.cost)}{error}"
+    return f"{state}  {run.task}  {run.agent}{model}  {run.seconds:.1f} s  {format_known_cost(run.used.cost)}{error}"

@@ -34,6 +34,7 @@ from codeloop.cli.options import (
 )
 from codeloop.cli.output.columns import align_columns
 from codeloop.cli.output.print_json import print_json
+from codeloop.client.formatting import format_cost
 from codeloop.config.paths import find_paths
 from codeloop.kit.new_file import write_new_file
 from codeloop.kit.processes import make_undumpable
@@ -124,7 +125,8 @@ def run(
     is_published = not publish or _publish_fleet(folder, ledger, lambda: coordinator.is_stopping)
     sums = sum_jobs(ledger.list_rows())
     click.echo(
-        f"{sums['done']} done, {sums['failed']} failed, {sums['waiting']} waiting · ${sums['cost']:.4f}", err=True
+        f"{sums['done']} done, {sums['failed']} failed, {sums['waiting']} waiting · {format_cost(sums['cost'])}",
+        err=True,
     )
     if sums["waiting"]:
         sys.exit(exit_codes.INTERRUPTED)
@@ -321,7 +323,9 @@ def _show_fleets(*, as_json: bool) -> None:
     if not sums_by_name:
         click.echo("There are no fleets. `codeloop fleet run JOBS` starts one.", err=True)
     for name, sums in sums_by_name.items():
-        click.echo(f"{name}  {sums['done']} of {sums['jobs']} done, {sums['failed']} failed · ${sums['cost']:.4f}")
+        click.echo(
+            f"{name}  {sums['done']} of {sums['jobs']} done, {sums['failed']} failed · {format_cost(sums['cost'])}"
+        )
 
 
 def _make_pod_driver(file: Path, identity: str, flags: dict[str, object]) -> Driver:

@@ -26,7 +26,7 @@ from codeloop.cli.options import (
 )
 from codeloop.cli.output.columns import align_columns
 from codeloop.cli.output.print_json import print_json
-from codeloop.client.formatting import format_duration
+from codeloop.client.formatting import format_cost, format_duration
 from codeloop.config.paths import find_paths
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.bounds.automation import SCHEDULE_STEPS, SCHEDULE_TIME
@@ -127,7 +127,7 @@ def list_schedules(*, as_json: bool) -> None:
         if schedule.runs:
             run = schedule.runs[-1]
             last_run = f"{_format_timestamp(run.started)} {_describe_state(run, is_running=is_running)}"
-            cost = f"${run.cost:.2f}"
+            cost = format_cost(run.cost)
         next_time = _format_datetime(schedule.find_next_due_time(get_local_time()))
         rows.append([schedule.id, schedule.when, next_time, last_run, cost, one_line(schedule.prompt, 50)])
     click.echo(align_columns(rows))
@@ -233,7 +233,7 @@ def _format_run(run: ScheduledRun, *, is_running: bool) -> list[str]:
         _format_timestamp(run.started),
         _format_timestamp(run.due),
         _describe_state(run, is_running=is_running),
-        f"${run.cost:.2f}",
+        format_cost(run.cost),
         str(run.steps),
         format_duration(run.duration_ms),
         run.session_id,
@@ -242,4 +242,4 @@ def _format_run(run: ScheduledRun, *, is_running: bool) -> list[str]:
 
 def _format_sums(run: ScheduledRun) -> str:
     steps = "1 step" if run.steps == 1 else f"{run.steps} steps"
-    return " · ".join([steps, f"${run.cost:.2f}", format_duration(run.duration_ms), run.session_id])
+    return " · ".join([steps, format_cost(run.cost), format_duration(run.duration_ms), run.session_id])
