@@ -556,8 +556,7 @@ def names_git(node: ast.AST) -> bool:
 
 # What starts processes without `kit/child_process.py`, and why.
 STARTERS = {
-    "automation/fleet/git.py": "a thread of the fleet, which looks whether it has to stop",
-    "automation/fleet/local_driver.py": "the same",
+    "automation/fleet/local_driver.py": "a thread of the fleet; its output is a file, and outlives it",
     "automation/fleet/remote/ray_driver.py": "runs on a node, maybe without codeloop",
     "automation/fleet/remote/ssh_driver.py": "a thread of the fleet, which writes and reads by turns",
     "tui/terminal/terminal_watcher.py": "waits for the end of this process",

@@ -97,7 +97,7 @@ async def run_program(
     of its stderr. What is fed is not in the result.
     """
     output, errors = bytearray(), bytearray()
-    stop_reasons: list[Literal["enough", "time"]] = []
+    stop_reason: Literal["", "enough", "time"] = ""
     is_enough = asyncio.Event()
 
     def keep_output(chunk: bytes) -> bool:
@@ -112,9 +112,10 @@ async def run_program(
         errors.extend(chunk[: launch.max_error_bytes - len(errors)])
 
     with ExitStack() as closing:
-        pipes = tuple(Pipe(sink) for sink in (take_output, feed_errors or keep_errors))
-        for pipe in pipes:
-            closing.callback(pipe.close)
+        pipes = list[Pipe]()
+        for sink in (take_output, feed_errors or keep_errors):
+            pipes.append(Pipe(sink))
+            closing.callback(pipes[-1].close)
         descriptors = {1: pipes[0].writer, 2: pipes[1].writer}
         if launch.stdin:
             descriptors[0] = _make_input(launch.stdin)
@@ -129,16 +130,16 @@ async def run_program(
                 (process.exited, enough), timeout=launch.seconds, return_when=asyncio.FIRST_COMPLETED
             )
             if not done:
-                stop_reasons.append("time")
+                stop_reason = "time"
             else:
                 # What it has left behind is of no use.
                 grace_seconds = 0
         finally:
             enough.cancel()
             await finish_uncancelled(process.end(grace_seconds))
-    if is_enough.is_set() and not stop_reasons:
-        stop_reasons.append("enough")
-    return ProgramResult(process.exited.result(), bytes(output), bytes(errors), next(iter(stop_reasons), ""))
+    if is_enough.is_set() and not stop_reason:
+        stop_reason = "enough"
+    return ProgramResult(process.exited.result(), bytes(output), bytes(errors), stop_reason)
 
 
 class MessageTooLong(Exception):

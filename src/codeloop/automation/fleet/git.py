@@ -3,20 +3,21 @@
 An agent may have written anything into a clone, so its configuration is never read.
 """
 
+import asyncio
 import os
-import signal
-import subprocess
-import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from pathlib import Path
 
 from codeloop.automation.command_lines import open_git_call
 from codeloop.automation.fleet.driver import FleetStopped
+from codeloop.kit.child_process import Launch
 from codeloop.kit.git import GitCall
+from codeloop.kit.program import run_program
 from codeloop.kit.programs import make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_GIT, FLEET_POLL
 from codeloop.schema.errors import CodeloopError
+
+_MAX_OUTPUT_BYTES = 256 * 1024 * 1024
 
 
 def run_git(
@@ -37,41 +38,24 @@ def run_git(
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_LFS_SKIP_SMUDGE": "1"}
     environment = make_safe_environment({**os.environ, **quiet, **(variables or {})})
     with open_git_call(*arguments, environment=environment, tree=tree, folder=folder) as call:
-        return _run_call(call, name_in_errors, is_stopping)
+        return asyncio.run(_run_call(call, name_in_errors, is_stopping))
 
 
-def _run_call(call: GitCall, name_in_errors: str, is_stopping: Callable[[], bool]) -> str:
-    deadline = time.monotonic() + FLEET_GIT.seconds
-    program = subprocess.Popen(
-        call.command,
-        cwd="/",
-        env=call.environment,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        # Ctrl-C would otherwise end git itself, and the job would count as failed instead of stopped.
-        start_new_session=True,
-    )
-    try:
-        output, errors = _wait_for_output(program, name_in_errors, deadline, is_stopping)
-    finally:
-        if program.poll() is None:
-            # The group: git starts other programs, such as ssh and index-pack.
-            os.killpg(program.pid, signal.SIGKILL)
-            program.communicate()
-    if program.returncode:
-        message = errors.decode("utf-8", "replace").strip()
-        raise CodeloopError(f"git failed for {name_in_errors}: {message}")
-    return output.decode("utf-8", "replace")
-
-
-def _wait_for_output(
-    program: "subprocess.Popen[bytes]", name_in_errors: str, deadline: float, is_stopping: Callable[[], bool]
-) -> tuple[bytes, bytes]:
-    """Return a program's stdout and stderr. Raises FleetStopped, and CodeloopError if it takes too long."""
-    while not is_stopping():
-        with suppress(subprocess.TimeoutExpired):
-            return program.communicate(timeout=FLEET_POLL.seconds)
-        if time.monotonic() > deadline:
-            raise CodeloopError(f"git took longer than {FLEET_GIT.seconds:g} s for {name_in_errors}.")
-    raise FleetStopped("The fleet was stopped.")
+async def _run_call(call: GitCall, name_in_errors: str, is_stopping: Callable[[], bool]) -> str:
+    # In a session of its own: Ctrl-C would otherwise end git itself, and the job would count as failed instead of
+    # stopped.
+    launch = Launch(call.command, "/", call.environment, seconds=FLEET_GIT.seconds, max_bytes=_MAX_OUTPUT_BYTES)
+    running = asyncio.create_task(run_program(launch))
+    while not (await asyncio.wait([running], timeout=FLEET_POLL.seconds))[0]:
+        if is_stopping():
+            running.cancel()
+            await asyncio.wait([running])
+            raise FleetStopped("The fleet was stopped.")
+    result = running.result()
+    if result.stop_reason == "time":
+        raise CodeloopError(f"git took longer than {FLEET_GIT.seconds:g} s for {name_in_errors}.")
+    if result.stop_reason:
+        raise CodeloopError(f"git printed more than {_MAX_OUTPUT_BYTES:,} bytes for {name_in_errors}.")
+    if result.code:
+        raise CodeloopError(f"git failed for {name_in_errors}: {result.error_text.strip()}")
+    return result.stdout.decode("utf-8", "replace")

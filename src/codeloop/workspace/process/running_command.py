@@ -12,7 +12,7 @@ from pathlib import Path
 from codeloop.kit.child_process import Launch, Pipe, finish_uncancelled
 from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE
 from codeloop.workspace.files.saved_outputs import save_output
-from codeloop.workspace.process.output.output_buffer import OutputBuffer
+from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.sandboxed_program import NameWatch
 from codeloop.workspace.process.shell_state import ShellState, parse_exports
 from codeloop.workspace.sandbox.launched_process import LaunchedProcess

@@ -11,7 +11,6 @@ from codeloop.workspace.sandbox.launched_process import LaunchedProcess
 from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
 from codeloop.workspace.watch.inotify import COMPLETED_CHANGES_MASK, InotifyWatch
 
-_MAX_ERROR_BYTES = 8_192
 _CHECK_SECONDS = 0.3
 """The time between a program's answer and the check that follows it, and between two checks."""
 _MOVED_TEXT = (

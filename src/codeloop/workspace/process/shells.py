@@ -18,8 +18,7 @@ from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS, SHELL_TIMEOUT
 from codeloop.workspace.git.planted.quarantine import locate_quarantine
 from codeloop.workspace.git.planted.repositories import ProjectRepositories
 from codeloop.workspace.process.background_jobs import Job, Jobs
-from codeloop.workspace.process.output.output_buffer import OutputBuffer
-from codeloop.workspace.process.output.output_throttle import OutputThrottle
+from codeloop.workspace.process.output_buffer import OutputBuffer, OutputThrottle
 from codeloop.workspace.process.running_command import RunningCommand
 from codeloop.workspace.process.shell_state import (
     ShellState,

@@ -26,7 +26,7 @@ from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLineCheck
 from codeloop.tool.files.file_access import describe_missing_file, find_folder
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.saved_outputs import expand_outputs, shorten_output
-from codeloop.workspace.process.output.output_buffer import OutputBuffer
+from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.program_sandboxes import make_policy, make_policy_input, make_watch
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
 from codeloop.workspace.sandbox.paths.denied_paths import has_denials

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.workspace.process.output.condensed_output import condense_output
+from codeloop.workspace.process.condensed_output import condense_output
 
 FAILURE = "".join(f"    at step {n} (src/deep/folder/module-{n}.js:{n}:7)\n" for n in range(12))
 NAME = "  \u25cf sum \u203a adds"

@@ -1,15 +1,17 @@
 """Collects the output of a command in bounded memory, its head and tail, and the whole in a file of limited size."""
 
+import asyncio
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.kit.small_files import write_all
 from codeloop.kit.text.plain_output import PlainOutput, to_plain_text
 from codeloop.kit.text.truncate import count_bytes, count_lines, cut_text
-from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
+from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, SHELL_REPORT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.workspace.files.saved_outputs import create_output_file, shorten_output
-from codeloop.workspace.process.output.condensed_output import condense_output
+from codeloop.workspace.process.condensed_output import condense_output
 
 # A character takes up to four bytes in UTF-8.
 _RECENT_BYTES = 4 * SHELL_OUTPUT.value
@@ -147,6 +149,29 @@ class OutputBuffer:
             self.path = None
             return
         self._bytes_stored += len(chunk[:remaining_bytes])
+
+
+class OutputThrottle:
+    """Calls `show` with the latest output after a change, at most once every SHELL_REPORT."""
+
+    def __init__(self, buffer: OutputBuffer, show: Callable[[str], None]) -> None:
+        self._buffer = buffer
+        self._show = show
+        self._timer: asyncio.TimerHandle | None = None
+
+    def notify(self) -> None:
+        """Report that there is more output."""
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(SHELL_REPORT.seconds, self._show_output)
+
+    def close(self) -> None:
+        """Stop showing."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _show_output(self) -> None:
+        self._timer = None
+        self._show(self._buffer.read_recent())
 
 
 def _drop_partial_line(tail: bytearray) -> bytearray:

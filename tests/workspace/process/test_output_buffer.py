@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from codeloop.workspace.process.output.output_buffer import OutputBuffer, TakenOutput
+from codeloop.workspace.process.output_buffer import OutputBuffer, TakenOutput
 
 
 def taken(folder: Path, *chunks: bytes) -> TakenOutput:

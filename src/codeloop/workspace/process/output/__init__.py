@@ -1,1 +1,0 @@
-"""The output of a command: collected in bounded memory, shown while it runs, condensed for the model."""
