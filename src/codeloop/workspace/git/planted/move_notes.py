@@ -3,7 +3,12 @@
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 
+from codeloop.kit.small_files import read_start_or_empty
+
 _PATHS_SHOWN = 5
+_IGNORE_BYTES = 64 * 1024
+# Lines of a `.gitignore` by which git does not show that file itself.
+_SELF_PATTERNS = frozenset(("*", "**", "/*", "/**", ".*", "/.*", ".gitignore", "/.gitignore", "**/.gitignore", ".git*"))
 _TOO_MANY_FOLDERS = (
     "There are more folders than are looked through for git at a time: look for `.git` in {} and others before git runs"
     " there. More are looked through after the next command."
@@ -21,6 +26,25 @@ def describe_moves(moves: Mapping[Path, Path | None], unsearched: str, roots: It
     folder = next(iter(new_paths.values())).parent
     note = f"Set aside, since git would run or follow it outside the sandbox: {paths_shown}. It is kept in {folder}."
     return f"{note} {warning}".rstrip()
+
+
+def describe_self_ignoring(files: Iterable[str], roots: Iterable[Path]) -> str:
+    """Describe the `.gitignore` files that hide themselves with what they name, but for those of caches; ""."""
+    paths = [Path(each) for each in sorted(files)]
+    hiding = [_shorten(path, roots) for path in paths if not _is_cache(path.parent.name) and _ignores_itself(path)]
+    if not hiding:
+        return ""
+    shown = ", ".join(hiding[:_PATHS_SHOWN]) + (" ..." if len(hiding) > _PATHS_SHOWN else "")
+    return f"Hidden from git status with what it names: {shown} (`git status --ignored` shows it)."
+
+
+def _is_cache(name: str) -> bool:
+    return name.startswith((".", "__")) and "cache" in name
+
+
+def _ignores_itself(file: Path) -> bool:
+    lines = read_start_or_empty(file, _IGNORE_BYTES).decode("utf-8", "replace").splitlines()
+    return not _SELF_PATTERNS.isdisjoint(line.strip() for line in lines) and "!.gitignore" not in lines
 
 
 def _shorten(path: Path, roots: Iterable[Path]) -> str:

@@ -15,7 +15,7 @@ from codeloop.kit.small_files import read_bounded, write_all
 from codeloop.workspace.git.planted.change_times import read_change_time
 from codeloop.workspace.git.planted.quarantine import locate_quarantine, move_away
 from codeloop.workspace.git.planted.repositories import ProjectRepositories
-from codeloop.workspace.sandbox.paths.restricted_paths import CONFIG_NAMES, VCS_CONFIG_NAMES
+from codeloop.workspace.sandbox.paths.restricted_paths import TOP_NAMES
 
 _MAX_BYTES = 16 * 1024 * 1024
 _NOTE_SUFFIX = ".txt"
@@ -59,7 +59,7 @@ class RunningMark:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._fd = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._fd, fcntl.LOCK_EX)
-        names = [f"{root}/{name}" for root in self._roots for name in (*CONFIG_NAMES, *VCS_CONFIG_NAMES)]
+        names = [f"{root}/{name}" for root in self._roots for name in TOP_NAMES]
         paths = self._repositories.user_repositories, [Path(name) for name in names if not os.path.lexists(name)]
         if paths != self._paths:
             os.ftruncate(self._fd, 0)

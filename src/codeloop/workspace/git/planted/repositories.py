@@ -36,7 +36,7 @@ from codeloop.workspace.git.planted.layout import (
     resolve_git_folder,
 )
 from codeloop.workspace.git.planted.links import find_outward_links
-from codeloop.workspace.git.planted.move_notes import describe_moves
+from codeloop.workspace.git.planted.move_notes import describe_moves, describe_self_ignoring
 from codeloop.workspace.git.planted.repository_cleaner import RepositoryCleaner, is_inside
 from codeloop.workspace.git.planted.repository_finder import RepositoryFinder
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
@@ -195,6 +195,8 @@ class ProjectRepositories:
         """Record the state of all repositories, unless a command runs or nothing has changed."""
         if self._runs.running or self.is_unchanged:
             return
+        # These the user has changed.
+        self._finder.ignore_files.clear()
         self._states = PathStates(str(root / ".gitmodules") for root in self._roots)
         self._update_owners()
         folders = self._list_git_folders()
@@ -229,7 +231,9 @@ class ProjectRepositories:
             moves = self._early_moves | self._clean_changed()
             self._early_moves = {}
             self._early_counts.clear()
-            return describe_moves(moves, self._finder.unsearched_folder, self._roots)
+            ignored = describe_self_ignoring(self._finder.ignore_files, self._roots)
+            self._finder.ignore_files.clear()
+            return f"{describe_moves(moves, self._finder.unsearched_folder, self._roots)} {ignored}".strip()
 
     def end_interrupted(self, since: int, user_repositories: AbstractSet[Path]) -> str:
         """Do `end_command` for commands of an ended process that ran since a time (ns)."""

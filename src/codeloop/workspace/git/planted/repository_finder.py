@@ -47,6 +47,8 @@ class RepositoryFinder:
         # The folders that this `find` may still search, and those that may still be watched.
         self._remaining_folders = 0
         self._spare_watches = 0
+        self.ignore_files: set[str] = set()
+        """The `.gitignore` files that have changed in watched folders; whoever looks at them clears it."""
         # A folder that was not searched, because there were too many; "" when all were.
         self.unsearched_folder = ""
 
@@ -79,7 +81,7 @@ class RepositoryFinder:
     @property
     def is_unchanged(self) -> bool:
         """Whether nothing that `find` would have to look at has happened in the watched folders since it last began."""
-        return self._watch is not None and not self.has_news()
+        return self._watch is not None and not self.has_news() and not self.ignore_files
 
     @property
     def is_complete(self) -> bool:
@@ -98,6 +100,8 @@ class RepositoryFinder:
         if self._watch is None:
             return False
         for folder, mask, name in self._watch.read_events():
+            if name == ".gitignore":
+                self.ignore_files.add(f"{folder}/{name}")
             is_layout = mask & FOLDER_BIT or not name or fold_path(name) in _LAYOUT_NAMES
             if is_layout or folder in self._git_folders:
                 self._changed.add(folder)
