@@ -167,7 +167,7 @@ class PrivateGitFolder:
             if is_folder and name not in self._named_modules and not (self.real / "modules" / name).exists()
         }
         self._named_modules |= new
-        text = "the repository of submodule {} was not kept: run `git submodule add` (`update --init`) by itself, which asks"
+        text = "the repository of submodule {} was not kept: run `git submodule add` by itself, which asks for it"
         return [text.format(name) for name in sorted(new)]
 
     def _drop_work_tree(self, carrier: Carrier, unit: Unit) -> bool:
