@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.kit.guarded_paths import fold_path, is_protected, is_secret, needs_confirmation
+from codeloop.kit.guarded_paths import OPENED_PATHS, fold_path, is_opened, is_protected, is_secret, needs_confirmation
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,19 @@ def test_files_that_do_not(path: str) -> None:
     assert not is_protected(path)
 
 
-@pytest.mark.parametrize("path", ["AGENTS.md", "sub/CLAUDE.md", ".vscode/tasks.json", ".husky/pre-commit", ".npmrc"])
+@pytest.mark.parametrize(
+    "path",
+    [
+        "AGENTS.md", "sub/CLAUDE.md", "GEMINI.md", ".cursorrules", ".vscode/tasks.json", ".husky/pre-commit", ".npmrc",
+        ".vscode/settings.json", ".vscode/launch.json", ".vscode/mcp.json", "a/x.code-workspace", ".mcp.json",
+        ".cursor/mcp.json", ".cursor/rules/x.mdc", ".claude/settings.json", ".claude/settings.local.json",
+        ".claude/agents/x.md", ".gemini/settings.json", ".codex/config.toml", ".zed/settings.json", ".zed/tasks.json",
+        "mise.toml", ".mise.toml", ".config/mise/config.toml", ".exrc", "sub/.nvim.lua", ".nvimrc", ".vimrc", ".envrc",
+        ".github/workflows/ci.yml", ".github/actions/x/action.yml", ".gitlab-ci.yml", ".circleci/config.yml",
+        ".idea/workspace.xml", ".devcontainer/devcontainer.json", ".devcontainer.json", "lefthook.yaml",
+        ".pre-commit-config.yaml", ".helix/config.toml", ".dir-locals.el", ".MCP.json", ".VSCode/Settings.json",
+    ],
+)  # fmt: skip
 def test_files_by_which_something_runs_later(path: str) -> None:
     assert needs_confirmation(path)
     assert not is_protected(path)
@@ -76,3 +88,11 @@ def test_files_by_which_something_runs_later(path: str) -> None:
 def test_plain_paths_stay_as_they_are() -> None:
     assert fold_path("src/app.py") == "src/app.py"
     assert fold_path("a/..") == "a/.."
+
+
+def test_what_is_opened_with_a_project_is_guarded_by_the_edit_tools_too() -> None:
+    assert all(needs_confirmation(path) or is_protected(path) for path in OPENED_PATHS)
+    assert is_opened(".vscode/settings.json")
+    assert is_opened(".devcontainer/x/y")
+    assert not is_opened("sub/.vscode/settings.json")
+    assert not is_opened(".vscode/extensions.json")

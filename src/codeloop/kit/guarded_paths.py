@@ -66,13 +66,27 @@ PROTECTED_FOLDERS = (
     "etc/sudoers.d", "etc/sudoers", "etc/systemd", "etc/ld.so.preload", "var/spool/cron",
 )  # fmt: skip
 """Files that decide how we and the user's programs run. Each change needs permission; no "always" covers it."""
-CONFIRMED_NAMES = (
-    "AGENTS.md", "CLAUDE.md", ".npmrc", ".yarnrc", ".yarnrc.yml", ".pnpmfile.cjs", ".pypirc", "pip.conf", ".condarc",
-    ".gemrc", ".envrc", ".pre-commit-config.yaml", ".lefthook.yml", "lefthook.yml",
-)  # fmt: skip
+_OPENED_LIST = """
+.vscode/settings.json .vscode/tasks.json .vscode/launch.json .vscode/mcp.json .mcp.json mcp.json .cursor/mcp.json
+.cursor/hooks.json .cursor/environment.json .claude/settings.json .claude/settings.local.json .claude/hooks
+.gemini/settings.json .gemini/extensions .codex/config.toml .codex/hooks.json .zed/settings.json .zed/tasks.json
+.windsurf/mcp_config.json .kiro/settings .roo/mcp.json mise.toml .mise.toml mise.local.toml .mise.local.toml .mise
+.config/mise .config/mise.toml .exrc .vimrc .nvimrc .nvim.lua .helix .fleet .dir-locals.el .lfsconfig .envrc
+.devcontainer.json .devcontainer .idea/runConfigurations .idea/externalTools.xml .idea/watcherTasks.xml
+.idea/startup.xml
+"""
+OPENED_PATHS = tuple(_OPENED_LIST.split())
+"""Files and folders at the top of a project that run or loosen something in other programs when it is opened."""
+_CONFIRMED_NAME_LIST = """
+AGENTS.md CLAUDE.md GEMINI.md .cursorrules .windsurfrules .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pypirc pip.conf
+.condarc .gemrc .pre-commit-config.yaml .pre-commit-config.yml .lefthook.yml lefthook.yml .lefthook.yaml lefthook.yaml
+lefthook.toml lefthook.json lefthook-local.yml .gitlab-ci.yml *.code-workspace
+"""
+CONFIRMED_NAMES = (*_CONFIRMED_NAME_LIST.split(), *(path for path in OPENED_PATHS if "/" not in path))
 CONFIRMED_FOLDERS = (
-    ".husky", ".vscode/tasks.json", ".vscode/launch.json", ".idea", ".devcontainer", ".cargo/config",
-    ".cargo/config.toml",
+    *(path for path in OPENED_PATHS if "/" in path), ".mise", ".helix", ".fleet", ".cursor", ".claude", ".gemini",
+    ".codex", ".zed", ".windsurf", ".kiro", ".roo", ".husky", ".idea", ".devcontainer", ".github/workflows",
+    ".github/actions", ".github/copilot-instructions.md", ".circleci", ".cargo/config", ".cargo/config.toml",
     ".config/pip", ".bundle/config", ".m2/settings.xml", ".gradle/init.gradle", ".gradle/init.d", ".config/uv",
 )  # fmt: skip
 """Files of a project that make something run later. The first change in a session needs permission."""
@@ -116,6 +130,12 @@ def is_protected(path: str) -> bool:
 def needs_confirmation(path: str) -> bool:
     """Return whether the first change of a file in a session needs permission."""
     return _matches_any(fold_path(path), CONFIRMED_NAMES, CONFIRMED_FOLDERS)
+
+
+def is_opened(path: str) -> bool:
+    """Return whether another program runs a file, or loosens something by it, when the project at its top is opened."""
+    plain = fold_path(path)
+    return any(plain == each or plain.startswith(f"{each}/") for each in OPENED_PATHS)
 
 
 def _matches_any(plain: str, names: tuple[str, ...], folders: tuple[str, ...]) -> bool:

@@ -367,3 +367,26 @@ async def test_a_process_that_ends_leaves_nothing_that_looks_like_a_command_that
                 assert (result.output.strip(), result.warnings) == ("2", ()), result
         finally:
             await shells.close()
+
+
+UNKEPT = (
+    "git config a.b c",
+    "git remote add o https://example.com/x",
+    "git checkout -q -b n --track side",
+    "python3 -c \"import subprocess; subprocess.run(['git', 'config', 'a.b', 'c'])\"",
+    "git branch -q --set-upstream-to=side || true",
+)
+
+
+async def test_settings_that_are_not_kept_are_told_also_when_git_succeeds(repo: Attacked) -> None:
+    before = (repo.root / ".git/config").read_bytes()
+    for line in UNKEPT:
+        result = await repo.run(line)
+        told = [note for note in result.notes if note.startswith("Settings of git were not changed (.git/config)")]
+        assert len(told) == 1, (line, result)
+        assert "it asks for the file" in told[0]
+    assert (repo.root / ".git/config").read_bytes() == before
+    add = "git clone -q --bare . ../o.git; git -c protocol.file.allow=always submodule --quiet add $PWD/../o.git sub"
+    result = await repo.run(add.replace("..", "x"))
+    assert "the repository of submodule sub was not kept" in " ".join(result.warnings), result
+    assert "submodule sub" not in " ".join((await repo.run("true")).warnings)

@@ -134,8 +134,8 @@ async def test_what_is_made_behind_a_heap_of_folders_is_found_and_what_was_there
 async def test_it_says_so_when_more_folders_come_than_are_looked_through(
     it: Attacked, evil: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(repository_finder, "GIT_SEARCH_NEW_FOLDERS", replace(GIT_SEARCH_NEW_FOLDERS, value=50))
-    outcome = await it.run("seq -f b%.0f 100 | xargs mkdir; mkdir zz")
+    monkeypatch.setattr(repository_finder, "GIT_SEARCH_NEW_FOLDERS", replace(GIT_SEARCH_NEW_FOLDERS, value=1))
+    outcome = await it.run("seq -f b%.0f 2000 | xargs mkdir; mkdir zz")
     assert any("look for `.git` in" in warning for warning in outcome.warnings), outcome
 
 
@@ -197,6 +197,8 @@ async def test_settings_of_the_users_run_nothing_in_other_folders(it: Attacked, 
     await it.shells.scan_work_tree(it.place, SandboxConfig(network="off"))
     for name, (attack, folder) in ELSEWHERE.items():
         outcome = await it.run(f"HOOK=post-index-change; {attack}")
+        # Git itself gives a work tree up when its folder is set aside before it is complete.
+        (it.root / folder).mkdir(exist_ok=True)
         for _ in range(2):
             (it.root / folder / "first").touch()
             git(it, it.root / folder, "status")

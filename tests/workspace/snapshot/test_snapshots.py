@@ -56,6 +56,25 @@ async def test_each_version_of_the_index_is_read(tmp_path: Path, version: str) -
     assert state.tree == git(root, "write-tree").strip()
 
 
+@pytest.mark.parametrize(
+    "hide",
+    [
+        ("update-index", "--assume-unchanged", "a.txt"),
+        ("update-index", "--skip-worktree", "a.txt"),
+        ("update-index", "--split-index"),
+        ("replace", "HEAD^{tree}", "HEAD:deep"),
+    ],
+)
+async def test_a_change_that_git_is_told_not_to_show_is_seen(tmp_path: Path, hide: tuple[str, ...]) -> None:
+    root = repository(tmp_path / "work", FILES)
+    snapshots = snapshots_of(root, tmp_path)
+    before = (await taken(snapshots)).tree
+    git(root, *hide)
+    (root / "a.txt").write_text("hidden change\n")
+    after = (await taken(snapshots)).tree
+    assert before != after
+
+
 async def test_what_is_clean_is_not_copied(tmp_path: Path) -> None:
     root = repository(tmp_path / "work", {"clean": "c" * 1000, "dirty": "d"})
     await asyncio.sleep(0.03)

@@ -5,6 +5,7 @@
 
 import asyncio
 import os
+import signal
 from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from pathlib import Path
@@ -13,7 +14,6 @@ from codeloop.kit.child_process import Launch, Pipe, finish_uncancelled
 from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE
 from codeloop.workspace.files.saved_outputs import save_output
 from codeloop.workspace.process.output_buffer import OutputBuffer
-from codeloop.workspace.process.sandboxed_program import NameWatch
 from codeloop.workspace.process.shell_state import ShellState, parse_exports
 from codeloop.workspace.sandbox.launched_process import LaunchedProcess
 from codeloop.workspace.sandbox.launcher.descendants import MARK_VARIABLE
@@ -70,6 +70,7 @@ class RunningCommand:
         # The file with a command that is too long for an argument.
         self._file: Path | None = None
         self._child: LaunchedProcess | None = None
+        self._stop_watch: Callable[[], None] = lambda: None
 
     async def start(
         self,
@@ -103,12 +104,8 @@ class RunningCommand:
             on_failure.pop_all()
         for pipe in self._pipes:
             pipe.listen()
-
-    def watch_names(self) -> None:
-        """Move what may not appear away at once, instead of at its end. For commands in the background."""
-        if self._protected is not None and (folders := self._protected.watched_folders):
-            watch = NameWatch(folders, self._protected.move_new_paths)
-            self._running.exited.add_done_callback(lambda _: watch.close())
+        if self._protected is not None:
+            self._stop_watch = self._protected.watch_names(self._protected.move_new_paths)
 
     async def finish(self) -> tuple[int, int]:
         """Wait for the shell's exit. Return its code (negative: the signal) and the number of processes left running.
@@ -164,7 +161,8 @@ class RunningCommand:
     def take_warnings(self) -> tuple[str, ...]:
         """Return the warnings about moved files since the last call."""
         warnings, self._warnings = self._warnings, []
-        return tuple(warnings)
+        early = self._protected.take_early_warning() if self._protected is not None else ""
+        return (*warnings, *([early] if early else []))
 
     def add_warning(self, warning: str) -> None:
         """Add a warning for the user and the model, which `take_warnings` returns."""
@@ -227,6 +225,17 @@ class RunningCommand:
         protected, self._protected = self._protected, None
         if protected is None:
             return
+        self._stop_watch()
         self._notes += await protected.settle()
         self._moved_files += protected.moved_files
         self._warnings += protected.warnings
+
+
+def name_signal(code: int | None) -> str | None:
+    """Return the name of the signal that ended a command; None: it was not ended by one."""
+    if code is None or code >= 0:
+        return None
+    try:
+        return signal.Signals(-code).name
+    except ValueError:
+        return f"signal {-code}"

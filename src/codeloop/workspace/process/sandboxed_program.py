@@ -2,14 +2,12 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Iterable
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 
 from codeloop.schema.limits import SHELL_TERM_TIME
 from codeloop.workspace.sandbox.launched_process import LaunchedProcess
 from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
-from codeloop.workspace.watch.inotify import COMPLETED_CHANGES_MASK, InotifyWatch
 
 _CHECK_SECONDS = 0.3
 """The time between a program's answer and the check that follows it, and between two checks."""
@@ -17,34 +15,6 @@ _MOVED_TEXT = (
     "{} appeared while a program in the sandbox ran, and decides what runs later. So it was moved to {}. If it was you "
     "who made it, move it back, and it stays."
 )
-
-
-class NameWatch:
-    """Calls a function as soon as anything changes in one of the folders where something may not appear."""
-
-    def __init__(self, folders: Iterable[Path], on_change: Callable[[], object]) -> None:
-        self._watch: InotifyWatch | None = None
-        self._on_change = on_change
-        # Without inotify, the checks after answers and at the end find the same later.
-        with suppress(OSError):
-            self._watch = InotifyWatch(COMPLETED_CHANGES_MASK)
-            for folder in folders:
-                self._watch.add(str(folder), str(folder))
-            asyncio.get_running_loop().add_reader(self._watch.fileno(), self._take_events)
-        # Something may have appeared before the watch.
-        on_change()
-
-    def close(self) -> None:
-        """Stop watching."""
-        if self._watch is not None:
-            asyncio.get_running_loop().remove_reader(self._watch.fileno())
-            self._watch.close()
-            self._watch = None
-
-    def _take_events(self) -> None:
-        if self._watch is not None:
-            self._watch.take_changed_folders()
-            self._on_change()
 
 
 class SandboxedProcess:
@@ -70,7 +40,7 @@ class SandboxedProcess:
         self._expected = expected if expected is not None else set[Path]()
         self._warn = warn
         self._moved: dict[Path, MovedFile] = {}
-        self._watch: NameWatch | None = None
+        self._stop_watch: Callable[[], None] = lambda: None
         self._check: asyncio.Task[None] | None = None
         self._is_watched = False
 
@@ -93,8 +63,9 @@ class SandboxedProcess:
         """Check it while it runs, too."""
         if self._protected is not None:
             self._is_watched = True
-            if folders := self._protected.watched_folders:
-                self._watch = NameWatch(folders, self._move_new_paths)
+            self._stop_watch = self._protected.watch_names(self._move_new_paths)
+            # Something may have appeared before the watch.
+            self._move_new_paths()
 
     def notice_answer(self) -> None:
         """Check soon what the program did for an answer; later answers until then are covered by the same check."""
@@ -105,8 +76,7 @@ class SandboxedProcess:
         """End it with all its processes as `LaunchedProcess.end`, and check what it left."""
         await self._process.end(grace_seconds)
         self._is_watched = False
-        if self._watch is not None:
-            self._watch.close()
+        self._stop_watch()
         if self._check is not None:
             await asyncio.wait([self._check])
         await self._restore()

@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import time
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -15,11 +14,13 @@ from msgspec import Struct
 from codeloop.kit.programs import find_program
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS, SHELL_TIMEOUT
+from codeloop.workspace.git.planted.early_cleaning import EarlyCleaning
 from codeloop.workspace.git.planted.quarantine import locate_quarantine
+from codeloop.workspace.git.planted.recovery import RunningMark, locate_marks, take_recovered
 from codeloop.workspace.git.planted.repositories import ProjectRepositories
 from codeloop.workspace.process.background_jobs import Job, Jobs
 from codeloop.workspace.process.output_buffer import OutputBuffer, OutputThrottle
-from codeloop.workspace.process.running_command import RunningCommand
+from codeloop.workspace.process.running_command import RunningCommand, name_signal
 from codeloop.workspace.process.shell_state import (
     ShellState,
     apply_changes,
@@ -28,6 +29,7 @@ from codeloop.workspace.process.shell_state import (
 )
 from codeloop.workspace.process.slow_commands import SlowCommands
 from codeloop.workspace.sandbox.git_folders import GitFolders
+from codeloop.workspace.sandbox.name_watch import NameWatch
 from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
 from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
@@ -128,6 +130,10 @@ class Shells:
         self._sandbox_variables = set(SOCKET_VARIABLES)
         self._policy_makers: dict[tuple[Path, Path], PolicyMaker] = {}
         self._repositories: dict[Path, ProjectRepositories] = {}
+        self._early_cleaning: dict[ProjectRepositories, EarlyCleaning] = {}
+        self._names = NameWatch()
+        # What codeloop left when it was killed, to be told with the next command.
+        self._recovered: list[str] = []
         self._states: dict[str, ShellState] = {}
         self.warned: set[str] = set()
         """Warnings that were already shown to the user, and notes that were shown to the model."""
@@ -193,7 +199,7 @@ class Shells:
         if time.monotonic() - start_time > self._timeout / _TIMEOUT_FACTOR:
             self._slow_commands.record(context.scratch, command.text, time.monotonic() - start_time)
         output = running.buffer.take()
-        signal_name = _name_signal(code)
+        signal_name = name_signal(code)
         return CommandResult(
             output=output.text,
             screen_text=output.screen_text,
@@ -218,7 +224,6 @@ class Shells:
                 f"{SHELL_JOBS.value} background commands are running already; stop one with bash_kill first"
             )
         running = await self._start(context, command, OutputBuffer(context.scratch, opens_file=True))
-        running.watch_names()
         return self.jobs.add(context.session, command.text, running)
 
     @property
@@ -230,6 +235,9 @@ class Shells:
         """End every job and all other processes of commands."""
         await self.jobs.close()
         await self.sandboxes.close()
+        self._names.close()
+        for early_cleaning in self._early_cleaning.values():
+            early_cleaning.close()
         await self.launcher.close()
         for each in self._repositories.values():
             each.close()
@@ -253,6 +261,8 @@ class Shells:
             quarantine = locate_quarantine(context.scratch)
             protected = await self.protect(sandbox, self.sandboxes.git, quarantine, command.watch)
             running = RunningCommand(command.text, buffer, protected)
+            while self._recovered:
+                running.add_warning(self._recovered.pop())
             environment = await self.sandboxes.make_environment(
                 sandbox, context.session, variables, context.pinned_variables
             )
@@ -326,10 +336,15 @@ class Shells:
             project_repositories = ProjectRepositories(
                 roots, locate_quarantine(policy_input.scratch), policy_input.environment
             )
+            marks = locate_marks(policy_input.scratch)
+            self.launcher.marks = self.launcher.marks or marks
+            self._recovered += await asyncio.to_thread(take_recovered, marks)
             # As around a command that does nothing: this records what there is.
             await asyncio.to_thread(project_repositories.begin_command)
             await asyncio.to_thread(project_repositories.end_command)
-            self._repositories.setdefault(root, project_repositories)
+            if self._repositories.setdefault(root, project_repositories) is project_repositories:
+                mark = RunningMark(marks, project_repositories, roots, policy_input.environment)
+                self._early_cleaning[project_repositories] = EarlyCleaning(project_repositories, mark)
         elif not self._repositories[root].try_record_state():
             await asyncio.to_thread(self._repositories[root].record_state)
 
@@ -343,7 +358,7 @@ class Shells:
         restored.
         """
         repositories = None if is_lasting else await self._record_repositories(sandbox)
-        return ProtectedFiles(sandbox, quarantine, repositories, git, watch=watch, is_lasting=is_lasting)
+        return ProtectedFiles(sandbox, quarantine, repositories, git, self._names, watch=watch, is_lasting=is_lasting)
 
     async def _record_repositories(self, sandbox: Sandbox) -> ProjectRepositories | None:
         """Record the repositories before a command in a sandbox, and return them; None: they were not scanned."""
@@ -353,6 +368,7 @@ class Shells:
             project_repositories.cover({each.real: each.private for each in sandbox.git.folders})
             if not project_repositories.try_begin_command():
                 await asyncio.to_thread(project_repositories.begin_command)
+            self._early_cleaning[project_repositories].start()
         return project_repositories
 
     def _store_state(self, context: ShellContext, command: ShellCommand, shell_state: ShellState | None) -> None:
@@ -385,13 +401,3 @@ def find_shell(environment: Mapping[str, str]) -> tuple[str, ...]:
     if os.access("/bin/sh", os.X_OK):
         return ("/bin/sh",)
     raise FileNotFoundError("no shell was found: neither bash, nor /bin/sh can be run; install bash")
-
-
-def _name_signal(code: int | None) -> str | None:
-    """Return the name of the signal that ended a command; None: it was not ended by one."""
-    if code is None or code >= 0:
-        return None
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"

@@ -16,7 +16,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.planted.layout import GIT_FOLDER_ENTRIES, find_git_folders
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, keep_outermost, resolve_links
-from codeloop.workspace.sandbox.paths.restricted_paths import CONFIG_NAMES, VCS_CONFIG_NAMES
+from codeloop.workspace.sandbox.paths.restricted_paths import TOP_NAMES
 from codeloop.workspace.sandbox.paths.secret_files import ProjectSecrets
 from codeloop.workspace.sandbox.paths.surroundings import (
     Surroundings,
@@ -180,13 +180,16 @@ class PolicyMaker:
             return last.policy
         git_folders = [resolve_links(path) for path in find_git_folders(self._input.root)]
         guarded = [folder / name for folder in git_folders for name in GIT_FOLDER_ENTRIES]
-        guarded += [root / name for root in self._roots for name in (*CONFIG_NAMES, *VCS_CONFIG_NAMES)]
+        guarded += [root / name for root in self._roots for name in TOP_NAMES]
+        guarded += [path for root in self._roots for path in root.glob("*.code-workspace")]
         guarded += [root / ".git" for root in self._roots if (root / ".git").is_file()]
         guarded = list(dict.fromkeys([*guarded, *further_paths, *grants.unwritable]))
         tops = (*self._roots, *git_folders)
         parents = {parent for path in guarded for parent in path.parents if is_below_any(parent, tops)}
         watched = [folder / name for folder in git_folders for name in ("modules", "worktrees")]
-        states = PathStates(map(str, {*tops, *watched, *parents, *guarded}))
+        # What is missing shows in the folder above it when it is made.
+        present = [path for path in {*watched, *parents, *guarded} if os.path.lexists(path)]
+        states = PathStates(map(str, {*tops, *present}))
         policy = self._compose_policy(source, guarded, git_folders)
         if is_reusable:
             self._last_policy = _LastPolicy(source, states, policy)

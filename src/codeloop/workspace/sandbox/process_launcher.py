@@ -24,7 +24,11 @@ from codeloop.workspace.sandbox.launcher.messages import COMMAND_KIND, LISTEN_KI
 
 _LAUNCHER_PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from codeloop.workspace.sandbox.launcher.main import {function}; "
-    "{function}(int(sys.argv[2]), sys.argv[3])"
+    "{function}(int(sys.argv[2]), *sys.argv[3:])"
+)
+_RECOVERY_PROGRAM = (
+    "import sys; sys.path.insert(0, sys.argv[1]); from pathlib import Path; "
+    "from codeloop.workspace.git.planted.recovery import recover_killed; recover_killed(Path(sys.argv[2]))"
 )
 _PACKAGE_ROOT = Path(codeloop.__file__).parents[1]
 # The answer of a new sandbox.
@@ -203,6 +207,8 @@ class ProcessLauncher(ProcessStarter):
     def __init__(self) -> None:
         super().__init__(os.urandom(8).hex())
         self._child: ChildProcess | None = None
+        self.marks: Path | None = None
+        """The folder with marks of this process (`git/planted/recovery.py`), which the launcher looks at at its end."""
 
     async def close(self) -> None:
         """End everything that still runs, then the launcher."""
@@ -237,8 +243,12 @@ class ProcessLauncher(ProcessStarter):
 
     def _start_launcher(self) -> socket.socket:
         ours, theirs = socket.socketpair()
+        recovery: tuple[str, ...] = ("",)
+        if self.marks is not None:
+            words = (sys.executable, "-I", "-c", _RECOVERY_PROGRAM, str(_PACKAGE_ROOT), str(self.marks))
+            recovery = (f"{self.marks}/{os.getpid()}-", *words)
         with theirs:
-            command = make_launcher_command("main", str(theirs.fileno()), self.mark)
+            command = (*make_launcher_command("main", str(theirs.fileno()), self.mark), *recovery)
             # Commands can read the launcher's environment in /proc, so it must hold no key.
             self._child = ChildProcess(Launch(command, "/", {}, {theirs.fileno(): theirs.fileno()}))
         return ours

@@ -20,6 +20,7 @@ from codeloop.kit.small_files import read_bounded
 from codeloop.workspace.git.planted.quarantine import move_away
 from codeloop.workspace.git.planted.repositories import ProjectRepositories
 from codeloop.workspace.sandbox.git_folders import GitFolders
+from codeloop.workspace.sandbox.name_watch import NameWatch
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.sandboxes import Sandbox
 
@@ -74,8 +75,9 @@ class ProtectedFiles:
 
     Where the sandbox can't protect the files, their contents are restored, too. `repositories`: the check of
     repositories that was started before the command; `warnings`: its results, for the model and the user. `git`: where
-    the command's changes in git folders are carried over from. `watch`: see SandboxWatch. `is_lasting`: the program may
-    run as long as the session, in which the user changes and replaces protected files: only new ones are moved away.
+    the command's changes in git folders are carried over from. `names` tells what appears meanwhile. `watch`: see
+    SandboxWatch. `is_lasting`: the program may run as long as the session, in which the user changes and replaces
+    protected files: only new ones are moved away.
     """
 
     def __init__(
@@ -84,11 +86,13 @@ class ProtectedFiles:
         folder: Path,
         repositories: ProjectRepositories | None,
         git: GitFolders | None = None,
+        names: NameWatch | None = None,
         *,
         watch: SandboxWatch = NO_WATCH,
         is_lasting: bool = False,
     ) -> None:
         self._git = git
+        self._names = names
         policy, covered = sandbox.policy, sandbox.covered_folders
         remember_contents = sandbox.backend == "landlock"
         self.moved_files: list[MovedFile] = []
@@ -105,10 +109,10 @@ class ProtectedFiles:
         self._before = self._read_contents(protected) if remember_contents else {}
         self._protected = protected if remember_contents else ()
 
-    @property
-    def watched_folders(self) -> set[Path]:
-        """The folders in which a path may appear that may not."""
-        return {path.parent for path in self._absent}
+    def watch_names(self, on_change: Callable[[], object]) -> Callable[[], None]:
+        """Call a function when a path that may not appear may have appeared. Returns what ends that."""
+        folders = {path.parent for path in self._absent}
+        return self._names.start(folders, on_change) if self._names is not None and folders else lambda: None
 
     @property
     def _granted(self) -> tuple[Path, ...]:
@@ -133,6 +137,10 @@ class ProtectedFiles:
             await self._git.carry(is_rest=True)
             self.warnings += self._git.take_notes()
         return notes
+
+    def take_early_warning(self) -> str:
+        """Return a text on what was moved away in repositories while the program runs; ""."""
+        return self._repositories.take_early_warning() if self._repositories is not None else ""
 
     def restore(self) -> list[str]:
         """Restore changed files and move new ones away. Returns notes about it for the model."""

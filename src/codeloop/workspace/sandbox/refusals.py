@@ -72,6 +72,13 @@ _NETWORK_OFF_TEXT = "the network, which is off for sandboxed commands"
 _NO_DIRECT_CONNECTION_TEXT = (
     "a direct connection; programs reach hosts through the proxy that HTTPS_PROXY names, or not at all"
 )
+# What git prints, in C or English.
+_CONFIG_ERROR = re.compile(r"^.{0,200}?could not (?:write|lock) config file (\S*?\.git/\S*config\S*?): ", re.MULTILINE)
+_UNKEPT_SETTINGS_NOTE = (
+    "Settings of git were not changed ({}): commands in the sandbox only read them. A branch to follow, a remote, a "
+    "submodule or a renamed section is not recorded. Where it is needed, run that one line by itself (`git config ...`,"
+    " `git remote add ...`, `git branch --set-upstream-to ...`, `git submodule add ...`): it asks for the file."
+)
 _WRITE_HINT = "To write there, name the path in the command itself, or use `outside` with the reason."
 ASK_OUTSIDE = "If it must be done, call bash again with `outside` and the reason."
 
@@ -120,8 +127,15 @@ def find_all_refusals(
     notes = find_refusals(output, code, policy, start.directory, home, connections, start.command)
     notes += find_refused_network(output, code, notes) if was_refused_network else []
     notes += find_strayed_writes(private_home, start.since) if private_home else []
+    notes += _explain_unkept_settings(output[-_TAIL_CHARS:])
     # There is a proxy, and it refused nothing: the mention of its address must have another cause.
     return notes + (find_proxy_mention(output, code, start.environment) if connections == [] else [])
+
+
+def _explain_unkept_settings(output: str) -> list[str]:
+    """Return a note if git said that it could not write its settings, which it may do and succeed all the same."""
+    files = dict.fromkeys(_CONFIG_ERROR.findall(output))
+    return [_UNKEPT_SETTINGS_NOTE.format(", ".join(files))] if files else []
 
 
 def find_refusals(

@@ -33,6 +33,10 @@ COMPLETED_CHANGES_MASK = (
     | _IN_DONT_FOLLOW
 )
 _ALL_CHANGES_MASK = COMPLETED_CHANGES_MASK | _IN_MODIFY | _IN_ATTRIB
+# The masks for what appears in a folder, for its entries with their rights, and for what is written into them.
+NEW_NAMES_MASK = _IN_CREATE | _IN_MOVED_TO | _IN_ONLYDIR | _IN_DONT_FOLLOW
+ENTRIES_MASK = COMPLETED_CHANGES_MASK | _IN_ATTRIB
+FILES_MASK = NEW_NAMES_MASK | _IN_CLOSE_WRITE | _IN_MODIFY
 # IN_ISDIR: the event is about a subfolder.
 FOLDER_BIT = 0x40000000
 _READ_BYTES = 256 * 1024
@@ -70,13 +74,13 @@ class InotifyWatch:
         """Return the file descriptor, which is readable when events are waiting."""
         return self._fd
 
-    def add(self, folder: str, path: str) -> None:
-        """Watch one folder, and report it as `folder`. `path`: its path on the disk.
+    def add(self, folder: str, path: str, mask: int = 0) -> None:
+        """Watch one folder, and report it as `folder`. `path`: its path on the disk; `mask`: 0: the one given above.
 
         A path that is missing, unreadable, too long, or no folder is ignored, because a scan finds that as well. Raises
         OSError when there are too many watches, or this folder can't be watched for another reason.
         """
-        descriptor: int = self._add_watch(self._fd, os.fsencode(path), self._mask)
+        descriptor: int = self._add_watch(self._fd, os.fsencode(path), mask or self._mask)
         if descriptor < 0:
             code = self._get_errno()
             if code in {ENOENT, EACCES, ENOTDIR, ELOOP, ENAMETOOLONG}:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from pathlib import Path
 
-from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
+from codeloop.kit.guarded_paths import is_opened, is_protected, is_secret, needs_confirmation
 from codeloop.kit.wildcard import ANY_TEXT, make_exact_wildcards
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, replace
@@ -195,7 +195,7 @@ def _is_guarded(name: str) -> bool:
 
 def _is_write_protected(name: str) -> bool:
     """Return whether the sandbox does not let commands write this file of the project unless it is permitted."""
-    return is_secret(name) or is_protected(name)
+    return is_secret(name) or is_protected(name) or is_opened(name)
 
 
 def _make_patterns_below(workspace: Workspace, folders: Iterable[Path]) -> list[str]:

@@ -48,6 +48,16 @@ class CommandRuns:
             self._periods[:2] = [(self._periods[0][0], self._periods[1][1])]
         self.running += difference
 
+    def resume(self, since: int) -> None:
+        """Record that a command of an ended process runs since a time (ns)."""
+        self._periods = [(since, time.time_ns())]
+        self.running = 1
+
+    @property
+    def running_since(self) -> int:
+        """When the first of the commands that run began, in ns since the epoch; 0: none runs."""
+        return self._periods[-1][0] if self.running else 0
+
     def may_have_made(self, entry: Path) -> bool:
         """Return whether a command may have made a repository, or changed or moved what decides what git runs there."""
 

@@ -12,6 +12,11 @@ from codeloop.schema.bounds.sandbox import GIT_LINK_SEARCH_FOLDERS
 GIT_FOLDER_ENTRIES = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
 # The same for the folder that a linked work tree has in a git directory.
 WORK_TREE_ENTRIES = ("commondir", "gitdir", "config.worktree")
+# The folders of a git directory in which those entries are, but for itself.
+_ENTRY_FOLDERS = (
+    *("hooks", "info", "objects", "objects/info", "rebase-merge", "rebase-apply", "sequencer"),
+    *("modules", "worktrees"),
+)
 # Files of a git directory that git must be able to read, and that git in any work tree may replace.
 REPLACEABLE_FILES = ("packed-refs", "shallow")
 # The most bytes read of a file in `EXECUTED_LINES`; a rebase of ten thousand commits takes a quarter of it.
@@ -78,14 +83,23 @@ def list_all_git_folders(entry: Path) -> tuple[Path, ...]:
 
 def list_submodule_folders(folder: Path) -> list[Path]:
     """Return the git directories of submodules in a git directory."""
-    found: list[Path] = []
+    return [each for each in _list_module_folders(folder) if (each / "HEAD").is_file()]
+
+
+def list_entry_folders(entry: Path) -> list[Path]:
+    """Return the folders in a `.git` or bare repository where something can decide what git runs, or soon may."""
+    tops = list_all_git_folders(entry)
+    found = [*tops, *(top / name for top in tops for name in _ENTRY_FOLDERS)]
+    return [*found, *(each for top in tops[:1] for each in (*_list_module_folders(top), *list_work_tree_folders(top)))]
+
+
+def _list_module_folders(folder: Path) -> list[Path]:
+    """Return the git directories of submodules in a git directory, and the folders in which they are."""
     waiting = list_subfolders(folder / "modules")
     for each in waiting:
-        if (each / "HEAD").is_file():
-            found.append(each)
-        elif len(waiting) < GIT_LINK_SEARCH_FOLDERS.value:
+        if not (each / "HEAD").is_file() and len(waiting) < GIT_LINK_SEARCH_FOLDERS.value:
             waiting += list_subfolders(each)
-    return found
+    return waiting
 
 
 def list_entries(folder: Path) -> list[Path]:

@@ -8,7 +8,9 @@ import itertools
 import os
 import re
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,21 +29,20 @@ from codeloop.workspace.git.planted.layout import (
     WORK_TREE_ENTRIES,
     find_git_folders,
     list_all_git_folders,
+    list_entry_folders,
     list_project_git_folders,
     list_work_tree_folders,
     read_pointer,
     resolve_git_folder,
 )
 from codeloop.workspace.git.planted.links import find_outward_links
+from codeloop.workspace.git.planted.move_notes import describe_moves, describe_self_ignoring
 from codeloop.workspace.git.planted.repository_cleaner import RepositoryCleaner, is_inside
 from codeloop.workspace.git.planted.repository_finder import RepositoryFinder
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
+from codeloop.workspace.sandbox.paths.restricted_paths import FOLDERS_NOT_SEARCHED
 
-_PATHS_SHOWN = 5
-_TOO_MANY_FOLDERS = (
-    "There are more folders than are looked through for git at a time: look for `.git` in {} and others before git runs"
-    " there. More are looked through after the next command."
-)
+_MAX_EARLY_CLEANINGS = 3
 
 
 class _StateBeforeCommand(NamedTuple):
@@ -80,11 +81,18 @@ class ProjectRepositories:
         self._private_folders: dict[Path, Path] = {}
         # Whether there are git directories that commands write to, which have to be read each time.
         self._has_open_folders = True
+        # Whether an index names repositories in folders that are not watched.
+        self._has_unwatched_names = False
+        # What was moved away while commands ran, and how often something was in each repository that they made.
+        self._early_moves: dict[Path, Path | None] = {}
+        self._early_counts = Counter[Path]()
         # Of files that other names in folders without a watch may lead to.
         self._states: PathStates | None = None
         # Commands of several sessions begin and end in threads of their own.
         self._lock = threading.Lock()
         self._runs = CommandRuns()
+        self.on_running: Callable[[int], None] | None = None
+        """Called with `running_since` when the first command begins, and when the last one has ended."""
 
     def cover(self, private_folders: Mapping[Path, Path]) -> None:
         """Take note of git directories in the place of which commands see others: nothing in them has to be checked."""
@@ -126,7 +134,9 @@ class ProjectRepositories:
 
         False as long as there are repositories of commands, since those are checked after each command.
         """
-        needs_check = self._command_repositories or self._has_open_folders
+        needs_check = (
+            self._command_repositories or self._has_open_folders or self._has_unwatched_names or self._early_counts
+        )
         is_known = self._states is not None and self._states.are_unchanged()
         return not needs_check and is_known and self._finder.is_unchanged
 
@@ -158,16 +168,23 @@ class ProjectRepositories:
             # A command may have made a repository in a folder that is not searched or watched yet.
             is_unchanged = self.is_unchanged and (difference >= 0 or self._finder.is_complete)
             if is_unchanged:
-                self._runs.record(difference)
+                self._record(difference)
             return is_unchanged
         finally:
             self._lock.release()
+
+    def _record(self, difference: int) -> None:
+        """Record that a command begins (1) or has ended (-1), or neither (0)."""
+        was_running = bool(self._runs.running)
+        self._runs.record(difference)
+        if self.on_running is not None and bool(self._runs.running) != was_running:
+            self.on_running(self._runs.running_since)
 
     def begin_command(self) -> None:
         """Record the state before a command: unless another runs, what is new since the last one is the user's."""
         with self._lock:
             self._record_state()
-            self._runs.record(1)
+            self._record(1)
 
     def record_state(self) -> None:
         """Record which repositories there are, so that `list_protected_paths` includes the user's new ones."""
@@ -178,6 +195,8 @@ class ProjectRepositories:
         """Record the state of all repositories, unless a command runs or nothing has changed."""
         if self._runs.running or self.is_unchanged:
             return
+        # These the user has changed.
+        self._finder.ignore_files.clear()
         self._states = PathStates(str(root / ".gitmodules") for root in self._roots)
         self._update_owners()
         folders = self._list_git_folders()
@@ -207,10 +226,85 @@ class ProjectRepositories:
     def end_command(self) -> str:
         """Check what was created while commands ran. Return a text on what was moved away or not searched, or ""."""
         with self._lock:
-            self._runs.record(-1)
+            self._record(-1)
             if self.is_unchanged and self._finder.is_complete:
                 return ""
-            return _describe_moves(self._clean_changed(), self._finder.unsearched_folder, self._roots)
+            moves = self._early_moves | self._clean_changed()
+            self._early_moves = {}
+            self._early_counts.clear()
+            ignored = describe_self_ignoring(self._finder.ignore_files, self._roots)
+            self._finder.ignore_files.clear()
+            return f"{describe_moves(moves, self._finder.unsearched_folder, self._roots)} {ignored}".strip()
+
+    def end_interrupted(self, since: int, user_repositories: AbstractSet[Path]) -> str:
+        """Do `end_command` for commands of an ended process that ran since a time (ns)."""
+        with self._lock:
+            self._user_repositories = {*user_repositories}
+            self._runs.resume(since)
+        return self.end_command()
+
+    @property
+    def user_repositories(self) -> frozenset[Path]:
+        """The repositories that are the user's."""
+        return frozenset(self._user_repositories)
+
+    @property
+    def running_since(self) -> int:
+        """When the first of the commands that run began, in ns since the epoch; 0: none runs."""
+        return self._runs.running_since
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when something has changed in the project; -1: nothing tells that."""
+        return self._finder.fileno()
+
+    def has_news(self) -> bool:
+        """Return whether `clean_early` may have something to do. Never waits; True also while another thread works."""
+        if not self._lock.acquire(blocking=False):
+            return True
+        try:
+            return self._finder.has_news()
+        finally:
+            self._lock.release()
+
+    def clean_early(self) -> bool:
+        """Look through the repositories that commands make while they still run: what git would run there goes at once.
+
+        `end_command` tells what was moved away, and looks through them once more. Returns whether one has changed.
+        """
+        with self._lock:
+            if not self._runs.running:
+                return False
+            is_changed = False
+            own = {*self._user_repositories, *list_project_git_folders(self._roots)}
+            cleaner = RepositoryCleaner(self._roots, self._quarantine, self._user_repositories)
+            for entry in sorted(self._finder.find() - own):
+                is_known = entry in self._early_counts and not self._finder.is_touched(entry)
+                if is_known or not self._runs.may_have_made(entry):
+                    continue
+                is_changed = True
+                # Watched before they are read, so that what comes between is noticed.
+                self._finder.watch_repository(entry, map(str, list_entry_folders(entry)))
+                moved = len(cleaner.moves)
+                cleaner.clean_repository(entry)
+                self._early_counts[entry] += len(cleaner.moves) > moved
+                if self._early_counts[entry] > _MAX_EARLY_CLEANINGS:
+                    # A program that writes it again each time would have it there most of the time.
+                    cleaner.move([entry])
+            self._early_moves |= cleaner.moves
+            return is_changed
+
+    def take_early_warning(self) -> str:
+        """Return a text on what was moved away since the last call while commands run, for user and model; "".
+
+        Never waits: what another thread finds is told by the next call.
+        """
+        if not self._lock.acquire(blocking=False):
+            return ""
+        try:
+            moves, self._early_moves = self._early_moves, {}
+        finally:
+            self._lock.release()
+        return describe_moves(moves, "", self._roots)
 
     def _clean_changed(self) -> dict[Path, Path | None]:
         """Look through everything that a command may have changed. Return the moves: old path -> new path or None."""
@@ -244,7 +338,8 @@ class ProjectRepositories:
 
     def close(self) -> None:
         """Stop watching."""
-        self._finder.close()
+        with self._lock:
+            self._finder.close()
 
     def _list_repositories(self) -> set[Path]:
         """Return each `.git` and each bare repository below the project, and the folders of linked work trees."""
@@ -257,6 +352,9 @@ class ProjectRepositories:
             for folder in itertools.islice(find_git_folders(root), 1)
             for name in _list_submodules(folder, self._private_folders)
         ]
+        self._has_unwatched_names = any(
+            not FOLDERS_NOT_SEARCHED.isdisjoint(path.parts[:-1]) for path in submodule_entries
+        )
         known = [*project_folders, *(path for path in submodule_entries if os.path.lexists(path))]
         return {*paths, *known, *(each for folder in known for each in list_work_tree_folders(folder))}
 
@@ -296,19 +394,6 @@ def _list_submodules(folder: Path, private_folders: Mapping[Path, Path]) -> set[
     return {name for each in folders for name in list_submodule_paths(each / "index")}
 
 
-def _describe_moves(moves: Mapping[Path, Path | None], unsearched: str, roots: Iterable[Path]) -> str:
-    """Describe the files that were moved away, and the folder that was not searched, for model and user."""
-    new_paths = {path: new_path for path, new_path in moves.items() if new_path is not None}
-    warning = unsearched and _TOO_MANY_FOLDERS.format(_shorten(Path(unsearched), roots))
-    if not new_paths:
-        return warning
-    paths_shown = ", ".join(_shorten(path, roots) for path in list(new_paths)[:_PATHS_SHOWN])
-    paths_shown += " ..." if len(new_paths) > _PATHS_SHOWN else ""
-    folder = next(iter(new_paths.values())).parent
-    note = f"Set aside, since git would run or follow it outside the sandbox: {paths_shown}. It is kept in {folder}."
-    return f"{note} {warning}".rstrip()
-
-
 def _list_line_files(folders: Iterable[Path], roots: Iterable[Path]) -> list[tuple[Path, bytes]]:
     """Return the files that may hold lines that git would run, each with the pattern of such a line."""
     lists = [(folder / name, lines) for folder in folders for name, lines in EXECUTED_LINES.items()]
@@ -322,9 +407,3 @@ def _is_copy(path: Path, tree: Path, root: Path) -> bool:
         return False
     data = read_start_or_empty(path, MAX_CONFIG_BYTES)
     return len(data) < MAX_CONFIG_BYTES and data == read_start_or_empty(root / path.relative_to(tree), MAX_CONFIG_BYTES)
-
-
-def _shorten(path: Path, roots: Iterable[Path]) -> str:
-    """Return a path relative to the project; as it is when it lies elsewhere."""
-    root = next((root for root in roots if path.is_relative_to(root)), None)
-    return str(path.relative_to(root) if root is not None else path)

@@ -3,16 +3,18 @@
 import os
 import time
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from math import inf
 from pathlib import Path
 
 from codeloop.kit.guarded_paths import fold_path
 from codeloop.schema.bounds.sandbox import GIT_SEARCH_FOLDERS, GIT_SEARCH_NEW_FOLDERS, GIT_SEARCH_TIME
 from codeloop.workspace.sandbox.paths.restricted_paths import FOLDERS_NOT_SEARCHED
-from codeloop.workspace.watch.inotify import InotifyWatch
+from codeloop.workspace.watch.inotify import ENTRIES_MASK, FILES_MASK, FOLDER_BIT, InotifyWatch
 
 _GIT_NAME = ".git"
+_LAYOUT_NAMES = frozenset((_GIT_NAME, "head", "commondir", "objects", "refs"))
 _WATCH_LIMIT_FILE = Path("/proc/sys/fs/inotify/max_user_watches")
 # Two changes of a folder within this time may leave the same change time.
 _CLOCK_TICK_NS = 50_000_000
@@ -35,10 +37,18 @@ class RepositoryFinder:
         # The change time and inode of each folder that is not watched.
         self._states: dict[str, tuple[int, int]] = {}
         self._watch: InotifyWatch | None = None
+        # Watched folders that have changed since the last `find`, so far as that was looked at.
+        self._changed: set[str] = set()
+        # Those that had at the last `find`, with the repositories in whose watched folders something had.
+        self._touched: set[str] = set()
+        # Watched folders of git directories, with the `.git` or bare repository for which they are watched.
+        self._git_folders: dict[str, Path] = {}
         self._has_started = False
         # The folders that this `find` may still search, and those that may still be watched.
         self._remaining_folders = 0
         self._spare_watches = 0
+        self.ignore_files: set[str] = set()
+        """The `.gitignore` files that have changed in watched folders; whoever looks at them clears it."""
         # A folder that was not searched, because there were too many; "" when all were.
         self.unsearched_folder = ""
 
@@ -53,9 +63,13 @@ class RepositoryFinder:
             self._start_over()
             changed = deque[str]()
         else:
-            watched = self._watch.take_changed_folders() if self._watch is not None else set[str]()
-            changed = deque(folder for folder in watched if folder in self._subfolders)
+            self.has_news()
+            changed = deque(folder for folder in self._changed if folder in self._subfolders)
             changed += [folder for folder, state in self._states.items() if _read_state(folder) != state]
+        self._touched = self._changed | {
+            str(self._git_folders[each]) for each in self._changed & self._git_folders.keys()
+        }
+        self._changed.clear()
         self._remaining_folders = GIT_SEARCH_NEW_FOLDERS.value
         # Changed folders are searched without a time limit, since a command may have made a repository there.
         self._search(changed)
@@ -66,13 +80,47 @@ class RepositoryFinder:
 
     @property
     def is_unchanged(self) -> bool:
-        """Whether nothing has happened in the watched folders since the last `find` began."""
-        return self._watch is not None and not self._watch.is_broken and not self._watch.has_events
+        """Whether nothing that `find` would have to look at has happened in the watched folders since it last began."""
+        return self._watch is not None and not self.has_news() and not self.ignore_files
 
     @property
     def is_complete(self) -> bool:
         """Whether every folder has been searched, and is watched."""
         return self._watch is not None and not self._waiting and not self._states
+
+    def fileno(self) -> int:
+        """Return the descriptor that is readable when something has changed; -1 where nothing is watched."""
+        return self._watch.fileno() if self._watch is not None else -1
+
+    def has_news(self) -> bool:
+        """Return whether a repository may have been made, or one that `watch_repository` watches was changed.
+
+        Most changes of files show neither, which is told without looking at the disk.
+        """
+        if self._watch is None:
+            return False
+        for folder, mask, name in self._watch.read_events():
+            if name == ".gitignore":
+                self.ignore_files.add(f"{folder}/{name}")
+            is_layout = mask & FOLDER_BIT or not name or fold_path(name) in _LAYOUT_NAMES
+            if is_layout or folder in self._git_folders:
+                self._changed.add(folder)
+        return bool(self._changed) or self._watch.is_broken
+
+    def watch_repository(self, entry: Path, folders: Iterable[str]) -> None:
+        """Watch folders of a git directory, too, so far as the system allows. `entry`: see `is_touched`."""
+        for folder in folders:
+            if self._watch is None or not self._spare_watches:
+                return
+            self._spare_watches -= folder not in self._git_folders
+            with suppress(OSError):
+                # Also a known one: there may be another of the same name now.
+                self._watch.add(folder, folder, FILES_MASK)
+                self._git_folders[folder] = entry
+
+    def is_touched(self, entry: Path) -> bool:
+        """Return whether a `.git` or bare repository may have changed between the last two calls of `find`."""
+        return not self._touched.isdisjoint((str(entry), str(entry.parent)))
 
     def close(self) -> None:
         """Stop watching."""
@@ -86,10 +134,12 @@ class RepositoryFinder:
         self._subfolders.clear()
         self._repositories.clear()
         self._states.clear()
+        self._changed.clear()
+        self._git_folders.clear()
         self._waiting = deque(self._roots)
         self._spare_watches = count_available_watches()
         try:
-            self._watch = InotifyWatch()
+            self._watch = InotifyWatch(ENTRIES_MASK)
         except OSError:
             self._watch = None  # then the change times are compared
 

@@ -3,7 +3,7 @@
 from contextlib import suppress
 
 from codeloop.workspace.git.private.base import Base
-from codeloop.workspace.git.private.names import CarriedFile
+from codeloop.workspace.git.private.names import CarriedFile, describe_hiding
 from codeloop.workspace.git.private.open_folder import FileChangedError, OpenFolder, make_stamp
 
 _MAX_BYTES = 1024 * 1024 * 1024
@@ -106,6 +106,10 @@ class Carrier:
         else:
             stamp = expected
         self.base.put(path, stamp, make_stamp(status))
+        if path.rpartition("/")[2] == "index" and carried != before and (text := describe_hiding(carried, before)):
+            self.notes.append(text)
+        if path.endswith("info/exclude") and carried != before:
+            self.notes.append(f"{self.real.path / path} was changed: git status does not show what it names")
         if how.is_kept and path.endswith("HEAD") and before not in {b"", carried}:
             self.notes.append(f"HEAD went from {_name_head(before)} to {_name_head(carried)}")
         return True

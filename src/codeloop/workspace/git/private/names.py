@@ -23,6 +23,9 @@ LOG_BYTES = 64 * 1024 * 1024
 # An entry of an index before its hash; after that come two bytes of flags and the path.
 _STAT_BYTES = 40
 _EXTENDED_FLAG, _LENGTH_BITS = 0x4000, 0xFFF
+# Files that git does not look at: in the first two bytes of flags, and in the first of two further ones.
+_ASSUMED_FLAG, _SKIPPED_FLAG = 0x8000, 0x40
+_PATHS_SHOWN = 5
 
 Check = Callable[[bytes, bytes], bytes | None]
 
@@ -50,7 +53,7 @@ def _check_text(data: bytes, _real: bytes) -> bytes | None:
 def _check_index(data: bytes, _real: bytes) -> bytes | None:
     """Refuse an index from which git would write outside of the work tree, or that it can't read."""
     try:
-        is_harmless = all(map(_is_harmless_path, list_index_paths(data)))
+        is_harmless = all(map(_is_harmless_path, read_index(data).paths))
     except (ValueError, IndexError):
         return None
     return data if is_harmless else None
@@ -96,29 +99,42 @@ def find_carried_file(name: str) -> CarriedFile:
     return CarriedFile(_drop_lines(pattern)) if pattern is not None else _TEXT_FILE
 
 
-def list_index_paths(data: bytes) -> list[bytes]:
-    """Return the paths in an index of version 2 to 4. Raises ValueError and IndexError for what is no index."""
+class IndexContent(NamedTuple):
+    """What is read of an index.
+
+    `hidden`: the paths whose files git does not compare with it; `is_split`: a part of it is in another file.
+    """
+
+    paths: list[bytes]
+    hidden: list[bytes]
+    is_split: bool
+
+
+def read_index(data: bytes) -> IndexContent:
+    """Read an index of version 2 to 4. Raises ValueError and IndexError for what is no index."""
     version, count = int.from_bytes(data[4:8], "big"), int.from_bytes(data[8:12], "big")
     if data[:4] != b"DIRC" or version not in {2, 3, 4}:
         raise ValueError("not an index")
     for hash_bytes in (20, 32):
         try:
-            return _list_paths(data, version, count, hash_bytes)
+            return _read_index(data, version, count, hash_bytes)
         except (ValueError, IndexError):
             if hash_bytes == 32:
                 raise
-    return []
+    raise ValueError("not an index")
 
 
-def _list_paths(data: bytes, version: int, count: int, hash_bytes: int) -> list[bytes]:
-    paths: list[bytes] = []
+def _read_index(data: bytes, version: int, count: int, hash_bytes: int) -> IndexContent:
+    paths, hidden, is_split = list[bytes](), list[bytes](), False
     offset, path = 12, b""
     fixed = _STAT_BYTES + hash_bytes
     last = len(data) - hash_bytes
     for _ in range(count):
         start = offset + fixed + 2
         flags = data[start - 2] << 8 | data[start - 1]
+        is_hidden = flags & _ASSUMED_FLAG
         if flags & _EXTENDED_FLAG:
+            is_hidden |= data[start] & _SKIPPED_FLAG
             start += 2
         if version == 4:
             dropped = data[start] & 0x7F
@@ -136,14 +152,38 @@ def _list_paths(data: bytes, version: int, count: int, hash_bytes: int) -> list[
         if offset > last or min(flags & _LENGTH_BITS, len(path)) != min(len(path), _LENGTH_BITS):
             raise ValueError("a broken index")
         paths.append(path)
+        if is_hidden:
+            hidden.append(path)
     while offset + 8 <= last:
         # Extensions: a name of letters and a length.
         if not data[offset : offset + 4].isalnum():
             raise ValueError("a broken index")
+        is_split = is_split or data[offset : offset + 4] == b"link"
         offset += 8 + int.from_bytes(data[offset + 4 : offset + 8], "big")
     if offset != last:
         raise ValueError("a broken index")
-    return paths
+    return IndexContent(paths, hidden, is_split)
+
+
+def describe_hiding(data: bytes, before: bytes) -> str:
+    """Return what a new index hides from `git status` and `git diff` that the one before did not; ""."""
+    new = read_index(data)
+    try:
+        old = read_index(before) if new.hidden or new.is_split else IndexContent([], [], is_split=False)
+    except (ValueError, IndexError):
+        old = IndexContent([], [], is_split=False)
+    if new.is_split and not old.is_split:
+        return "the index is split over two files now"
+    # Those of a split index that replace others have no name.
+    hidden = sorted(set(new.hidden).difference(old.hidden, (b"",)))
+    if hidden:
+        names = ", ".join(path.decode("utf-8", "backslashreplace") for path in hidden[:_PATHS_SHOWN])
+        rest = f" and {len(hidden) - _PATHS_SHOWN} more" if len(hidden) > _PATHS_SHOWN else ""
+        return (
+            f"changes of {names}{rest} are hidden from git status and git diff now (assume-unchanged or skip-worktree);"
+            " `git update-index --no-assume-unchanged --no-skip-worktree FILE` shows them"
+        )
+    return ""
 
 
 def _is_harmless_path(path: bytes) -> bool:

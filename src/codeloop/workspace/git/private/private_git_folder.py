@@ -69,6 +69,8 @@ class PrivateGitFolder:
         self._base.roots = roots
         self._lock = threading.Lock()
         self._states: PathStates | None = None
+        # Submodules that a command has made, of which was told.
+        self._named_modules: set[str] = set()
         self.has_waiting = False
         """Whether something waits until no command runs, and what they made was looked through."""
         self.granted: tuple[str, ...] = ()
@@ -117,6 +119,7 @@ class PrivateGitFolder:
             units = [unit for unit in units if not self._drop_work_tree(carrier, unit)]
             for unit in units:
                 self._prepare_unit(carrier, unit)
+            carrier.notes += self._describe_new_modules(private)
             # References before objects: what they need is there by then, though a command goes on meanwhile.
             private_refs = {unit.path: read_refs(private, unit.path) for unit in units if unit.is_main}
             for path in private_refs:
@@ -156,6 +159,17 @@ class PrivateGitFolder:
                     remove_tree(private.path / path)
                 elif self._make_work_tree(real, private, path):
                     units.append(Unit(path, is_main=False, has_tree=True))
+
+    def _describe_new_modules(self, private: OpenFolder) -> list[str]:
+        """Return a note on each submodule whose repository a command has made here, where it stays."""
+        new = {
+            name
+            for name, is_folder in private.list_entries("modules")
+            if is_folder and name not in self._named_modules and not (self.real / "modules" / name).exists()
+        }
+        self._named_modules |= new
+        text = "the repository of submodule {} was not kept: run `git submodule add` by itself, which asks for it"
+        return [text.format(name) for name in sorted(new)]
 
     def _drop_work_tree(self, carrier: Carrier, unit: Unit) -> bool:
         """Drop the folder of a linked work tree that a command has removed, folder and files. Returns whether it has.

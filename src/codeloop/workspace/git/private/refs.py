@@ -123,6 +123,11 @@ class RefCarrier:
             changes.append(RefChange(name, old, new))
         made = self._apply(changes)
         for change in made:
+            if change.name.startswith("refs/replace/"):
+                shown = "is shown as it is again" if not change.new else f"is shown as {change.new[:_SHORT]} by git now"
+                commit = change.name.removeprefix("refs/replace/")[:_SHORT]
+                self.notes.append(f"{commit} {shown} ({change.name}); `git --no-replace-objects` shows what is there")
+                continue
             # The log of the stash says what it lost; what a remote has is there.
             if not change.old or change.name.startswith((STASH, "refs/remotes/")) or self._is_forward(change):
                 continue

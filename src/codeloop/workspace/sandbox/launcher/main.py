@@ -56,12 +56,25 @@ _RESOURCE_LIMITS = tuple(sorted({number for name, number in vars(resource).items
 _SHUTDOWN_SECONDS = 1.0
 
 
-def main(fd: int, mark: str) -> None:
-    """Serve the requests that arrive on a socket, a descriptor. `mark`: see MARK_VARIABLE."""
+def main(fd: int, mark: str, marks: str, *recovery: str) -> None:
+    """Serve the requests that arrive on a socket, a descriptor. `mark`: see MARK_VARIABLE.
+
+    `recovery`: a command that is started at the end if there is a file that begins with `marks`.
+    """
     become_subreaper()
     # A command must not inherit the socket from its supervisor: it could start programs outside of its sandbox.
     fcntl.fcntl(fd, fcntl.F_SETFD, fcntl.FD_CLOEXEC)
     serve(socket(fileno=fd), open_child_signals(), mark)
+    folder, _, start = marks.rpartition("/")
+    if recovery and any(name.startswith(start) for name in _list_names(folder)):
+        os.posix_spawn(recovery[0], recovery, {})
+
+
+def _list_names(folder: str) -> list[str]:
+    try:
+        return os.listdir(folder)
+    except OSError:
+        return []
 
 
 def serve_inside(fd: int, _mark: str) -> None:

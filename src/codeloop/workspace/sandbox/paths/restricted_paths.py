@@ -5,6 +5,8 @@ No code: `policy.py`, `surroundings.py` and `secret_files.py` look most of these
 
 from pathlib import Path
 
+from codeloop.kit.guarded_paths import OPENED_PATHS
+
 TOKEN_FILES = {
     ".npmrc": rb"_auth\w*\s*=\s*(?!\$\{)\S|_password",
     ".yarnrc.yml": rb"npmAuth\w+:\s*(?!\W*\$\{)\S",
@@ -61,6 +63,8 @@ VCS_CONFIG_NAMES = (
     *(".jj/workspace-config.toml", "_darcs/prefs/defaults", ".pijul/config"),
 )
 """Files of other version control systems at the top of a project that decide which programs run: also read-only."""
+TOP_NAMES = (*CONFIG_NAMES, *VCS_CONFIG_NAMES, *OPENED_PATHS)
+"""All paths at the top of a project that no command may change or make."""
 # Private keys in such folders are made for tests.
 TEST_FOLDER_NAMES = frozenset({"test", "tests", "testdata", "fixtures", "examples", "spec"})
 FOLDERS_NOT_SEARCHED = frozenset(
