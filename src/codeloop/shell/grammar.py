@@ -139,9 +139,10 @@ class _LineReader:
                 self.position += 1
                 self._skip(_GAP)
                 pipeline.append(self._read_simple_command())
+            operator = next(filter(self._is_at, ("&&", "||", ";", "\n")), "")
+            commands += [replace(command, operator="|") for command in pipeline[:-1]]
             # Each part of a pipeline runs in a shell of its own.
-            is_step = len(pipeline) == 1
-            commands += [replace(command, is_plain_step=is_step) for command in pipeline]
+            commands.append(replace(pipeline[-1], operator=operator, is_plain_step=len(pipeline) == 1))
             if len(commands) > BASH_COMMANDS.value:
                 raise _NotInGrammar(f"it has more than {BASH_COMMANDS.value} commands")
             if self._is_at("&&") or self._is_at("||"):

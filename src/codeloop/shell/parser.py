@@ -10,27 +10,19 @@ import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING, BASH_NODES, BASH_SIZE
+from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING, BASH_SIZE
 from codeloop.schema.wire import replace
 from codeloop.shell.grammar import read_line
 from codeloop.shell.simple_command import RESERVED_WORDS, SimpleCommand, strip_system_folder
+from codeloop.shell.tree_parser import LimitExceeded, load_grammar, parse_tree
 from codeloop.shell.tree_reader import TreeReader
 from codeloop.shell.unwrap import may_evaluate, reads_stdin, unwrap
 from codeloop.shell.word import Word, make_word
 
-if TYPE_CHECKING:
-    from tree_sitter import Parser
-
 # Control characters, separators that only some readers take for line ends, and the marks of `kit.wildcard`.
-_HIDDEN_CHARS = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u0085\u2028\u2029\ue000\ue001]")
-# tree-sitter asks for the text in pieces of this size.
-_PIECE_BYTES = 65_536
-
-
-class LimitExceeded(Exception):
-    """The script exceeds a limit; the rest of it is unknown."""
+_HIDDEN_CHARS = r"[\x00-\x08\x0b-\x1f\x7f\u0085\u2028\u2029\ue000\ue001]"
 
 
 class Assignment(NamedTuple):
@@ -100,33 +92,16 @@ class Script:
                 if simple.words[0].value != "[" or may_evaluate(simple.words):
                     self.add(replace(simple, is_plain_step=simple.is_plain_step and depth == 0), depth)
             return
-        if _HIDDEN_CHARS.search(text):
+        if re.search(_HIDDEN_CHARS, text):
             self.is_unknown = True
         self._read_tree(text.encode("utf-8", "surrogateescape"), depth)
 
     def _read_tree(self, source: bytes, depth: int) -> None:
         began = time.thread_time()
-        parser = _make_parser()
+        load_grammar()
         # The grammar is loaded with the first line that needs it, which may take longer than all parsing.
         self.deadline += time.thread_time() - began
-        try:
-            # Read in pieces: tree-sitter calls `progress_callback`, which can stop it, only with a reader function.
-            tree = parser.parse(
-                lambda offset, _: source[offset : offset + _PIECE_BYTES],
-                progress_callback=lambda _, __: time.thread_time() > self.deadline,
-            )
-        except ValueError as error:
-            raise LimitExceeded from error
-        root = tree.root_node
+        root = parse_tree(source, self.deadline)
         if root.has_error:
             self.is_unknown = True
-        if root.descendant_count > BASH_NODES.value:
-            raise LimitExceeded
         TreeReader(self, source, depth).walk(root)
-
-
-def _make_parser() -> Parser:
-    import tree_sitter_bash
-    from tree_sitter import Language, Parser
-
-    return Parser(Language(tree_sitter_bash.language()))

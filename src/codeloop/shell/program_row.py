@@ -40,8 +40,8 @@ class ProgramRow(Struct, frozen=True, kw_only=True):
     """A row: what a program does with its words, and what it does to the world. `options.py` explains the notation.
 
     Its words. `operands`: the roles of its operands; "": they are not known, each word may be a file. `options`: those
-    that change nothing by themselves, and are known in every version of the program; `risky`: the others that it is
-    worth to know, for the files or the values that they take. An option in neither is a flag.
+    that change nothing by themselves, in any version of the program; `risky`: the others that are worth knowing, for
+    the files or the values that they take. An option in neither counts as a flag.
 
     Its files. `find_more_uses`: finds uses beyond those of operands and options. `read_words`: finds all uses, in place
     of the row.
@@ -102,7 +102,10 @@ class ProgramRow(Struct, frozen=True, kw_only=True):
     checks: str = ""
     """The kind of what it checks: `test`, or by subcommand `test: test, t; lint: clippy`."""
     tasks: str | None = None
-    """Not None: it runs tasks of the project, by the word behind one of these; `?`: behind none; `*`: any number."""
+    """Not None: it runs tasks of the project, by the word behind one of these; `?`: behind none; `*`: any number of
+    words are; `jvm`: tasks of Gradle, or phases of Maven."""
+    narrows: str = ""
+    """Options by which it checks less than its project says, each with a value; `-k?`: which may be attached."""
 
     @property
     def known_options(self) -> dict[str, Option]:

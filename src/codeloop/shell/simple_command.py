@@ -39,12 +39,14 @@ class SimpleCommand(Struct, frozen=True):
 
     `stdin`: None if the line does not give that text, or if it is only known at run time.
     `is_plain_step`: it is a step of the line itself, in no pipeline, group or substitution, so that `cd` in it lasts.
+    `operator`: the one behind it, if the small grammar read it.
     """
 
     words: tuple[Word, ...]
     redirects: tuple[Redirect, ...] = ()
     stdin: str | None = None
     is_plain_step: bool = False
+    operator: str = ""
 
     @property
     def text(self) -> str:

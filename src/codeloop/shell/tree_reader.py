@@ -23,7 +23,7 @@ _WORD_NODE_NAMES = """
 word number raw_string string translated_string ansi_c_string concatenation simple_expansion expansion $ command_name
 command_substitution arithmetic_expansion process_substitution brace_expression test_operator
 """
-_WORD_NODES = frozenset(_WORD_NODE_NAMES.split())
+WORD_NODES = frozenset(_WORD_NODE_NAMES.split())
 # Variables whose value some program runs as a command, or reads more options from.
 _COMMAND_VARIABLES = (
     r"PAGER|(VISUAL_)?EDITOR|VISUAL|GIT_(SSH|SSH_COMMAND|PAGER|EDITOR|SEQUENCE_EDITOR|EXTERNAL_DIFF|ASKPASS|PROXY_COMMAND)"
@@ -238,9 +238,9 @@ class TreeReader:
         words: list[Word] = []
         redirects: list[Redirect] = []
         stdin = None
-        for group in _group_adjacent(children):
+        for group in group_adjacent(children):
             first = group[0]
-            if first.type in _WORD_NODES:
+            if first.type in WORD_NODES:
                 words.append(read_word(group, self.source))
             elif first.type == "file_redirect":
                 words += self._read_file_redirect(first, redirects)
@@ -258,11 +258,11 @@ class TreeReader:
         return _CommandParts(words, redirects, stdin)
 
     def _list_words(self, nodes: Sequence[Node]) -> list[Word]:
-        return [read_word(group, self.source) for group in _group_adjacent(nodes) if group[0].type in _WORD_NODES]
+        return [read_word(group, self.source) for group in group_adjacent(nodes) if group[0].type in WORD_NODES]
 
     def _read_file_redirect(self, node: Node, redirects: list[Redirect]) -> list[Word]:
         """Add a redirection; return the words that follow its target, which are the command's."""
-        operator = "".join(self._read_text(child) for child in node.children if child.type not in _WORD_NODES)
+        operator = "".join(self._read_text(child) for child in node.children if child.type not in WORD_NODES)
         words = self._list_words(node.children)
         if words:
             redirects.append(Redirect(operator, words[0]))
@@ -344,12 +344,12 @@ def _find_child(node: Node, kind: str) -> Node | None:
     return next((child for child in node.children if child.type == kind), None)
 
 
-def _group_adjacent(nodes: Sequence[Node]) -> list[list[Node]]:
+def group_adjacent(nodes: Sequence[Node]) -> list[list[Node]]:
     """Group word nodes without a gap between them, which are one word; every other node is a group of its own."""
     groups: list[list[Node]] = []
     for node in nodes:
         last = groups[-1][-1] if groups else None
-        if last and last.end_byte == node.start_byte and last.type in _WORD_NODES and node.type in _WORD_NODES:
+        if last and last.end_byte == node.start_byte and last.type in WORD_NODES and node.type in WORD_NODES:
             groups[-1].append(node)
         else:
             groups.append([node])

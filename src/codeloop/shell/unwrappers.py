@@ -266,6 +266,8 @@ def unwrap_tar(words: Sequence[Word], program: ProgramRow) -> WrappedCommands:
     return UNKNOWN_COMMANDS if has_letters or has_exec_option(words, program) else NO_COMMANDS
 
 
+COMMAND_UNWRAPPERS = frozenset({unwrap_script_option, unwrap_shell, unwrap_xargs})
+"""Those of programs that run one command, and end as it ends."""
 SCRIPT_UNWRAPPERS = frozenset({unwrap_awk, unwrap_fd, unwrap_sed, unwrap_tar})
 """Those of programs that usually run nothing, but may do so by a script or an option in their words."""
 

@@ -3,11 +3,11 @@
 from collections.abc import Iterable, Sequence
 from typing import Literal
 
-from codeloop.agent.checks.check_commands import split_commands
 from codeloop.agent.checks.file_kinds import is_test_code
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.part import ToolPart, ToolStateCompleted
 from codeloop.schema.wire import JSON
+from codeloop.shell.line_steps import split_line
 
 _REMOVING_PROGRAMS = frozenset(("rm", "unlink", "mv", "truncate"))
 # Subcommands of git that bring files back.
@@ -24,7 +24,7 @@ def list_call_diffs(calls: Iterable[tuple[ToolPart, ToolStateCompleted]]) -> lis
     diffs: list[SnapshotFileDiff] = []
     for part, state in calls:
         if part.tool == "bash":
-            for words in split_commands(str(state.input.get("command"))):
+            for words, _ in split_line(str(state.input.get("command"))):
                 diffs = _apply_command(diffs, words)
         else:
             diffs += _list_edits(state)
@@ -37,7 +37,7 @@ def has_moved_commit(commands: Iterable[str]) -> bool:
         _moves_commit(words[1:])
         for command in commands
         if "git" in command
-        for words in split_commands(command)
+        for words, _ in split_line(command)
         if words and words[0] == "git"
     )
 

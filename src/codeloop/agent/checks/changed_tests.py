@@ -11,9 +11,10 @@ from typing import Literal
 
 from msgspec import Struct
 
-from codeloop.agent.checks.check_commands import find_checks, split_commands
+from codeloop.agent.checks.check_commands import find_checks
 from codeloop.agent.checks.file_kinds import CODE_FILE, is_collected, is_settings_file, is_test_file
 from codeloop.schema.message import SnapshotFileDiff
+from codeloop.shell.line_steps import split_line
 
 # Matches the line that begins a test: `def test_a`, `it("adds")`, `func TestAdd`, `public void addTest`.
 _TEST_START = re.compile(
@@ -105,7 +106,7 @@ def find_exported_options(commands: Iterable[str]) -> list[ChangedTest]:
         word.removeprefix(prefix)
         for command in commands
         if prefix in command
-        for words in split_commands(command)
+        for words, _ in split_line(command)
         if words[:1] in (["export"], ["declare"], ["typeset"])
         for word in words
         if word.startswith(prefix)

@@ -3,84 +3,66 @@
 import os
 import re
 from collections.abc import Iterator, Sequence
-from itertools import takewhile
+from functools import cache
+from itertools import pairwise, takewhile
 from pathlib import PurePath
+from typing import get_args
 
 from msgspec import Struct, structs
 
-from codeloop.agent.checks.check_programs import (
-    ATTACHED_VALUE_OPTIONS,
+from codeloop.agent.checks.check_options import (
     CANONICAL_NAMES,
-    CHECK_PROGRAMS,
     FILTER_OPTIONS,
     INFORMATION_OPTIONS,
     NARROWING_FLAGS,
-    PROGRAM_FILTER_OPTIONS,
-    RUNNER_SUBCOMMANDS,
     TASK_PROGRAMS,
-    TASK_RUNNER_WORDS,
     VALUE_OPTIONS,
     WHOLE_PROJECT_TARGETS,
-    WRAPPER_PROGRAMS,
     CheckKind,
 )
+from codeloop.shell.line_steps import LineStep, split_line
+from codeloop.shell.options import parse_options
+from codeloop.shell.program_row import NOT_KNOWN, ProgramRow
+from codeloop.shell.program_table import find_row
+from codeloop.shell.unwrappers import COMMAND_UNWRAPPERS
 
-# Characters of a line that are looked at.
-_MAX_LINE_CHARS = 20_000
 # Models write it for the top of the work tree: `cd $(git rev-parse --show-toplevel) && pytest`.
 _TOP_EXPRESSION = "$(git rev-parse --show-toplevel)"
 # How deep lines inside of lines (`bash -c "..."`) are followed.
 _MAX_NESTING = 3
-# Matches a here document, `<<EOF ... EOF`. Group 3: the rest of the line on which it begins, which is still a command.
-_HERE_DOCUMENT = re.compile(r"<<-?[ \t]*(['\"]?)(\w+)\1([^\n]*)(?=\n)(?:.*?\n[ \t]*\2[ \t]*(?=\n|\Z)|.*)", re.DOTALL)
-# Matches the next token of a line: a redirection, an operator (`end`) or a word.
-_TOKEN = re.compile(
-    r"\d*(?:>>?|<)(?:&[\d-]+|[ \t]*[^\s;|&<>()]+)|&>>?[ \t]*[^\s;|&<>()]+"  # redirections
-    r"|(?P<end>\|\||&&|[|;&\n()`])"
-    r"|(?P<word>(?:\"(?:[^\"\\]|\\.)*\"|'[^']*'|\\.|[^\s\"'\\;|&()<>`])+)",
-    re.DOTALL,
-)
-_QUOTES = re.compile(r"\"((?:[^\"\\]|\\.)*)\"|'([^']*)'|\\(.)", re.DOTALL)
-_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*\+?=")
+_ASSIGNMENT = r"[A-Za-z_]\w*\+?="
 # Words that may stand before a command.
 _KEYWORDS = frozenset(
     ("!", "if", "then", "elif", "else", "do", "while", "until", "time", "{", "exec", "command", "eval")
 )
 # Matches the name of a task that checks, after an optional prefix: `test`, `unit-tests`, `web:lint`, `check/all`.
-_TASK_NAME = re.compile(
+_TASK_NAME = (
     r"(?:[\w./+-]+:)??(?:(?P<test>tests?|specs?|unit|e2e|integration)|(?P<lint>lint|style)"
     r"|(?P<types>types?|typecheck|type-check|typing|mypy|pyright|tsc)|(?P<build>build|compile|package)"
     r"|(?P<all>checks?|verify|validate|ci|qa|preflight|presubmit))(?P<rest>(?:[:._/-][\w:./-]*)?)"
 )
 # Parts of names of tasks that only prepare something (`test-deps`) or never end (`test:watch`).
-_OTHER_TASK_PART = re.compile(
+_OTHER_TASK_PART = (
     r"(?:^|[:._/-])(?:deps|install|setup|serve|server|watch|data|clean|images?|docs?|fixtures?|update|deploy|release"
     r"|publish|start|stop|dev|env|up|down)(?:$|[:._/-])"
 )
 # Matches a task of Gradle or a phase of Maven: `test`, `:app:integrationTest`, `verify`.
-_JVM_TASK = re.compile(
-    r":?(?:[\w.-]+:)*(?:(?P<test>test\w*|\w*Test|integrationTest)|(?P<all>check|verify)|(?P<build>build|assemble|package|install|compile\w*))"
-)
-_INTERPRETERS = re.compile(
-    r"python[\d.]*|pypy3?|node|nodejs|bun|deno|tsx|ts-node|ruby|perl|php|lua|luajit|julia|Rscript|bash|sh|zsh|dash"
+_JVM_TASK = (
+    r":?(?:[\w.-]+:)*(?:(?P<test>test\w*|\w*Test|integrationTest)|(?P<all>check|verify)"
+    r"|(?P<build>build|assemble|package|install|compile\w*))"
 )
 # Matches the name of a script that checks: `test.sh`, `run_tests.py`, `lint`.
-_SCRIPT_NAME = re.compile(
+_SCRIPT_NAME = (
     r"(?:run[_-]?|all[_-]?)?(?:(?:unit|integration|e2e|smoke)[_-]?)?(?:(?P<test>tests?|specs?)|(?P<lint>lint)"
     r"|(?P<all>checks?|verify|ci))(?:[_-][\w-]+)?(?:\.(?:sh|bash|zsh|py|js|mjs|cjs|ts|rb|pl|php|lua|jl|R))?"
 )
 # Matches the name of a file that may run tests when it is run itself: `test_a.py`, `a.spec.js`, `runtests.rb`, `a.t`.
-_TEST_FILE = re.compile(r"(?:test_[\w-]+|[\w-]+[_.-](?:test|spec)|runtests|run|all|index|main)\.\w+|[\w-]+\.t")
+_TEST_FILE = r"(?:test_[\w-]+|[\w-]+[_.-](?:test|spec)|runtests|run|all|index|main)\.\w+|[\w-]+\.t"
 # With `t`, the folder of Perl's tests, which those of `file_kinds.py` are without.
 _TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__", "t"))
 # Matches code that runs tests: `python -c "import pytest; pytest.main()"`.
-_CODE_RUN = re.compile(r"\b(?P<runner>pytest|unittest)\.main\((?P<arguments>[^)]*)")
-_QUOTED_TEXT = re.compile(r"['\"]([^'\"]+)['\"]")
-# Matches the definition of a shell function or an alias: `function make`, `make() {`, `alias make=`.
-_FUNCTION_DEFINITION = re.compile(
-    r"(?:^|[;\n&|({])[ \t]*(?:function[ \t]+([\w.-]+)|([\w.-]+)[ \t]*\(\))|\balias[ \t]+([\w.-]+)="
-)
-_MODULE_RUNNERS = frozenset(("python", "pypy", "pypy3", "coverage"))
+_CODE_RUN = r"\b(?P<runner>pytest|unittest)\.main\((?P<arguments>[^)]*)"
+_QUOTED_TEXT = r"['\"]([^'\"]+)['\"]"
 
 
 class CheckCommand(Struct, frozen=True):
@@ -158,8 +140,16 @@ def is_outside(folder: str, root: str) -> bool:
 
 def find_functions(line: str) -> set[str]:
     """Return the names of the shell functions and aliases that a line defines."""
-    text = _QUOTES.sub("", _HERE_DOCUMENT.sub(r"\3", line[:_MAX_LINE_CHARS]))
-    return {name for match in _FUNCTION_DEFINITION.finditer(text) for name in match.groups() if name}
+    names: set[str] = set()
+    steps = split_line(line)
+    for step, following in pairwise([*steps, LineStep([], "")]):
+        # `make() {`, `function make {`
+        if step.operator == "(" and following == ([], ")"):
+            names.update(step.words[-1:])
+        if step.words[:1] == ["alias"]:
+            names.update(word.partition("=")[0] for word in step.words[1:] if "=" in word)
+        names.update(name for word, name in pairwise(step.words) if word == "function")
+    return names
 
 
 def runs_check(words: Sequence[str]) -> bool:
@@ -210,36 +200,15 @@ def _is_exit_code_lost(commands: Sequence[tuple[list[str], str]], *, has_pipefai
 def _hides_inside(word: str) -> bool:
     """Return whether a word is code (`python -c`) or a line (`bash -c`) that runs a check and drops its exit code."""
     # `sys.exit(pytest.main())` and `raise SystemExit(pytest.main())` pass it on.
-    if _CODE_RUN.search(word) is not None and "xit(" not in word:
+    if re.search(_CODE_RUN, word) is not None and "xit(" not in word:
         return True
     return " " in word and hides_exit_code(word)
-
-
-def split_commands(line: str) -> Iterator[list[str]]:
-    """Yield the words of each simple command of a line."""
-    return (words for words, _ in split_line(line))
-
-
-def split_line(line: str) -> Iterator[tuple[list[str], str]]:
-    """Yield the words of each simple command of a line, with the operator after it ("" at the line's end).
-
-    The words come without their quotes; redirections and here documents are left out.
-    """
-    text = _HERE_DOCUMENT.sub(r"\3", line[:_MAX_LINE_CHARS].replace("\\\n", " "))
-    words: list[str] = []
-    for token in _TOKEN.finditer(text):
-        if token["end"] is not None:
-            yield words, token["end"]
-            words = []
-        elif token["word"] is not None:
-            words.append(_QUOTES.sub(lambda quote: quote[1] or quote[2] or quote[3] or "", token["word"]))
-    yield words, ""
 
 
 def _read_command(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
     """Yield the check of a simple command; several, where it runs lines of its own."""
     start = next(
-        (n for n, word in enumerate(words) if word not in _KEYWORDS and not _ASSIGNMENT.match(word)), len(words)
+        (n for n, word in enumerate(words) if word not in _KEYWORDS and not re.match(_ASSIGNMENT, word)), len(words)
     )
     assigned_options = [word.partition("=")[2] for word in words[:start] if word.startswith("PYTEST_ADDOPTS=")]
     words = words[start:]
@@ -270,46 +239,67 @@ def _read_command(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
 
 def _list_inner_words(name: str, words: Sequence[str]) -> Sequence[str]:
     """Return the words among which a wrapper's command begins; empty: the program is no wrapper."""
-    if name in WRAPPER_PROGRAMS:
+    row = _find_row(name)
+    is_wrapper = row.wraps is not None or row.runs_words == "command" or row.runs_after == "*"
+    if is_wrapper or row.unwrap in COMMAND_UNWRAPPERS:
         return words[1:]
-    unversioned_name = re.sub(r"[\d.]+$", "", name)
-    if unversioned_name in _MODULE_RUNNERS and "-m" in words:
-        return words[words.index("-m") + 1 :]
-    subcommands = RUNNER_SUBCOMMANDS.get(name, ())
+    # git runs commands by subcommands, too, but does not end as they do.
+    subcommands = {each.split()[-1] for each in row.runs_after.split(";") if each and row.unwrap is None}
     for index, word in enumerate(words):
         if word in subcommands:
             return words[index + 1 :]
     return []
 
 
+def _find_row(name: str) -> ProgramRow:
+    """Return the row of a program; `python3.11` and `clang-tidy-18` have those without the version."""
+    row = find_row(name)
+    return row if row != NOT_KNOWN else find_row(_strip_version(name))
+
+
+def _strip_version(name: str) -> str:
+    return re.sub(r"-?[\d.]+$", "", name)
+
+
+@cache
+def _parse_kinds(text: str) -> dict[str, CheckKind]:
+    """Return the kinds of `ProgramRow.checks` by subcommand; "": of the program without one."""
+    kinds: dict[str, CheckKind] = {}
+    for part in filter(None, " ".join(text.split()).split("; ")):
+        kind_text, _, subcommands = part.partition(": ")
+        kind: CheckKind = next(kind for kind in get_args(CheckKind) if kind == kind_text)
+        kinds |= dict.fromkeys(subcommands.split(", "), kind)
+    return kinds
+
+
 def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
     """Return the check of a known program, or of a script with a check's name; None: it is no check."""
-    # `python3.11` and `clang-tidy-18` are listed without their versions.
-    unversioned_name = re.sub(r"-?[\d.]+$", "", name)
+    unversioned_name = _strip_version(name)
+    row = _find_row(name)
     # `cargo +nightly test`: the toolchain stands before the subcommand.
     rest = [word for word in words[1:] if not word.startswith("+")]
-    for subcommand, kind in CHECK_PROGRAMS.get(name, CHECK_PROGRAMS.get(unversioned_name, {})).items():
+    for subcommand, kind in _parse_kinds(row.checks).items():
         if not subcommand:
             return _make_check(unversioned_name, kind, rest)
         needed_words = subcommand.split()
         if _has_subcommand(rest, needed_words[0]) and all(word in rest for word in needed_words):
             arguments = rest[rest.index(needed_words[-1]) + 1 :]
             return _make_check(f"{unversioned_name} {subcommand}", kind, arguments)
-    if unversioned_name in {"mvn", "mvnw", "gradle", "gradlew"}:
+    if row.tasks == "jvm":
         return _read_jvm(unversioned_name.removesuffix("w"), words[1:])
     if unversioned_name == "rake" and len(words) == 1:
         return CheckCommand("rake", "all", is_task=True)
-    if _INTERPRETERS.fullmatch(name):
-        if "-c" in words and (match := _CODE_RUN.search(" ".join(words[words.index("-c") + 1 :]))):
-            arguments = tuple(_QUOTED_TEXT.findall(match["arguments"]))
-            return _make_check(match["runner"], "test", arguments)
-        script = next((word for word in words[1:] if not word.startswith("-") and word != "run"), "")
-        # `python manage.py test`: the script itself is in the table.
-        script_name = script.rpartition("/")[2]
-        if script_name in CHECK_PROGRAMS:
-            return _read_program(script_name, words[words.index(script) :])
-        return _read_script(script, is_run_by_name=False)
-    return _read_script(words[0], is_run_by_name=True)
+    if not row.is_interpreter:
+        return _read_script(words[0], is_run_by_name=True)
+    if "-c" in words and (match := re.search(_CODE_RUN, " ".join(words[words.index("-c") + 1 :]))):
+        arguments = tuple(re.findall(_QUOTED_TEXT, match["arguments"]))
+        return _make_check(match["runner"], "test", arguments)
+    script = next((word for word in words[1:] if not word.startswith("-") and word != "run"), "")
+    # `python manage.py test`: the script itself has a row.
+    script_name = script.rpartition("/")[2]
+    if find_row(script_name).checks:
+        return _read_program(script_name, words[words.index(script) :])
+    return _read_script(script, is_run_by_name=False)
 
 
 def _has_subcommand(words: Sequence[str], wanted: str) -> bool:
@@ -330,7 +320,7 @@ def _has_subcommand(words: Sequence[str], wanted: str) -> bool:
 
 def _read_jvm(name: str, words: Sequence[str]) -> CheckCommand | None:
     """Return the check of Maven or Gradle. Tasks of one module are its targets, options that pick tests its filters."""
-    matches = [match for word in words if not word.startswith("-") and (match := _JVM_TASK.fullmatch(word))]
+    matches = [match for word in words if not word.startswith("-") and (match := re.fullmatch(_JVM_TASK, word))]
     if not matches:
         return None
     kinds = {match.lastgroup for match in matches}
@@ -347,13 +337,13 @@ def _read_jvm(name: str, words: Sequence[str]) -> CheckCommand | None:
 def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
     """Return the check of a script with a check's name, or in a folder of tests; None: it is neither."""
     folder, _, name = path.removeprefix("./").rpartition("/")
-    if (is_run_by_name and "/" not in path) or _OTHER_TASK_PART.search(name):
+    if (is_run_by_name and "/" not in path) or re.search(_OTHER_TASK_PART, name):
         return None
-    match = _SCRIPT_NAME.fullmatch(name)
+    match = re.fullmatch(_SCRIPT_NAME, name)
     if match is not None:
         kind: CheckKind = next(kind for kind in ("test", "lint", "all") if match[kind])
         return CheckCommand(path.removeprefix("./"), kind, is_task=True)
-    if _TEST_FILE.fullmatch(name) is None:
+    if re.fullmatch(_TEST_FILE, name) is None:
         return None
     is_in_test_folder = not _TEST_FOLDERS.isdisjoint(folder.split("/"))
     if is_in_test_folder or name.startswith("test_") or re.search(r"[_.-](?:test|spec)\.", name):
@@ -363,20 +353,20 @@ def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
 
 def _read_task(name: str, words: Sequence[str]) -> CheckCommand | None:
     """Return the check that a task runner is asked for, by the task's name; None: it is no task runner, or no check."""
-    words_before_task = TASK_RUNNER_WORDS.get(name)
-    if words_before_task is None:
+    task_words = find_row(name).tasks
+    if task_words is None:
         return None
-    tasks = [word for word in words if not word.startswith(("-", "+")) and not _ASSIGNMENT.match(word)]
+    tasks = [word for word in words if not word.startswith(("-", "+")) and not re.match(_ASSIGNMENT, word)]
     # `npm run test`: one task, after the word. `make lint test`: any number of tasks.
-    if words_before_task:
-        index = next((index for index, word in enumerate(tasks) if word in words_before_task), None)
-        if index is None and "" not in words_before_task:
+    if task_words != "*":
+        index = next((index for index, word in enumerate(tasks) if word in task_words.split()), None)
+        if index is None and "?" not in task_words.split():
             return None
         start = 0 if index is None else index + 1
         tasks = tasks[start : start + 1]
     for task in tasks:
-        match = _TASK_NAME.fullmatch(task)
-        if match is None or _OTHER_TASK_PART.search(task):
+        match = re.fullmatch(_TASK_NAME, task)
+        if match is None or re.search(_OTHER_TASK_PART, task):
             continue
         kind: CheckKind = next(kind for kind in ("test", "lint", "types", "build", "all") if match[kind])
         family = "npm" if name in {"pnpm", "yarn", "bun"} else name
@@ -390,8 +380,9 @@ def _make_check(program: str, kind: CheckKind, words: Sequence[str]) -> CheckCom
     """Return the check of a program with the targets and filters among its words."""
     targets: list[str] = []
     filters: list[str] = []
-    filter_options = FILTER_OPTIONS | PROGRAM_FILTER_OPTIONS.get(program, frozenset())
-    attached_value_options = ATTACHED_VALUE_OPTIONS.get(program, frozenset())
+    narrowing_options = parse_options(find_row(program).narrows)
+    filter_options = FILTER_OPTIONS | narrowing_options.keys()
+    attached_value_options = {option for option, each in narrowing_options.items() if each.is_attached}
     previous_option = ""
     for word in words:
         option = word.partition("=")[0]

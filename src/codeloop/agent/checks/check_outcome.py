@@ -5,9 +5,10 @@ from collections.abc import Sequence
 
 from msgspec import Struct
 
-from codeloop.agent.checks.check_commands import find_checks, hides_exit_code, inverts_check, runs_check, split_line
+from codeloop.agent.checks.check_commands import find_checks, hides_exit_code, inverts_check, runs_check
 from codeloop.agent.checks.runner_summaries import read_test_counts
 from codeloop.schema.part import SHELL_NOTES_SEPARATOR
+from codeloop.shell.line_steps import split_line
 
 # A line by which a known program says that something failed, or by which it is known that it didn't start.
 _FAILURE_LINE = re.compile(

@@ -4,7 +4,7 @@ from codeloop.shell.program_readers import list_backups
 from codeloop.shell.program_row import ProgramRow, list_by_name
 
 _ROWS = {
-    "Rscript julia lua luajit nodejs pypy pypy3 ts-node tsx": ProgramRow(is_interpreter=True),
+    "Rscript julia lua luajit nodejs ts-node tsx": ProgramRow(is_interpreter=True),
     """
 actionlint ameba ansible-lint bandit clang-tidy codespell cppcheck detekt eslint flake8 golint
 hadolint ktlint luacheck markdownlint oxlint phpcs pydocstyle pylint revive rubocop selene
@@ -24,9 +24,9 @@ ant b doit earthly gmake grunt gulp inv invoke jake mage ninja pants poe scons x
     "astro": ProgramRow(checks="types: check; build: build"),
     "attw basedpyright psalm pyright pytype svelte-check tsc tsd vue-tsc": ProgramRow(checks="types"),
     """
-ava bats behat behave busted ctest cucumber doctest elm-test ginkgo gotestsum green jasmine jest
-kyua minitest mocha nose2 nosetests pest phpunit prove py.test pytest qunit robot rspec
-shellspec stestr tap tape testem trial unittest uvu vitest web-test-runner wtr zunit
+ava bats behat behave busted cucumber doctest elm-test ginkgo gotestsum green jasmine jest
+kyua minitest mocha nose2 nosetests pest phpunit prove qunit robot rspec
+shellspec stestr tap tape testem trial uvu vitest web-test-runner wtr zunit
 """: ProgramRow(checks="test"),
     "bazel bazelisk buck2 forge": ProgramRow(checks="test: test; build: build"),
     "biome": ProgramRow(checks="lint: check, lint, ci"),
@@ -34,6 +34,7 @@ shellspec stestr tap tape testem trial unittest uvu vitest web-test-runner wtr z
     "build esbuild microbundle rollup tsdown tsup unbuild webpack": ProgramRow(checks="build"),
     "codecept cypress": ProgramRow(checks="test: run"),
     "crystal": ProgramRow(checks="test: spec; build: build"),
+    "ctest": ProgramRow(checks="test", narrows="-E? -L? -R?"),
     "dmypy": ProgramRow(checks="types: run, check"),
     "dotenv nix-shell": ProgramRow(runs_words="command"),
     "dune": ProgramRow(checks="test: test, runtest; build: build"),
@@ -54,7 +55,13 @@ shellspec stestr tap tape testem trial unittest uvu vitest web-test-runner wtr z
     ),
     "phpstan": ProgramRow(checks="types: analyse, analyze"),
     "prettier": ProgramRow(checks="lint: --check, -c, -l, --list-different"),
-    "python python3": ProgramRow(options="-V -VV --version", reads="option max:0", is_interpreter=True),
+    "pypy pypy3": ProgramRow(is_interpreter=True, runs_after="-m"),
+    "py.test pytest": ProgramRow(
+        checks="test", narrows="-c? -k? -m? -o? --config-file --confcutdir --override-ini --rootdir"
+    ),
+    "python python3": ProgramRow(
+        options="-V -VV --version", reads="option max:0", is_interpreter=True, runs_after="-m"
+    ),
     "rails": ProgramRow(checks="test: test, spec"),
     "rebar3": ProgramRow(checks="test: ct, eunit; types: dialyzer; build: compile"),
     "ruby": ProgramRow(
@@ -65,5 +72,6 @@ shellspec stestr tap tape testem trial unittest uvu vitest web-test-runner wtr z
         reads="option max:0",
         is_interpreter=True,
     ),
+    "unittest": ProgramRow(checks="test", narrows="-k? -p --pattern"),
 }
 PROGRAMS = list_by_name(_ROWS)

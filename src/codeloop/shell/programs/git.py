@@ -47,6 +47,12 @@ _WORK_TREE_OPTIONS = """
 -b=- -c=-
 """
 
+# Of `fetch`, `pull`, `push` and `ls-remote` the options are those by which git starts no program.
+_FETCH_OPTIONS = """
+--all --append -a --atomic --deepen=- --depth=- --dry-run --force -f --jobs=- -j=-
+--no-recurse-submodules --no-tags -n --progress --prune -p --prune-tags -P --quiet -q --refetch
+--set-upstream --shallow-since=- --tags -t --unshallow --update-shallow --verbose -v -4 -6
+"""
 # The keys are one subcommand or several, divided by `;`.
 _ROWS = {
     """
@@ -85,6 +91,7 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 """,
         risky=_REVISION_OPTIONS,
         reads="",
+        is_plain=True,
     ),
     "branch": ProgramRow(
         operands="-",
@@ -102,6 +109,7 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 """,
         risky=_REVISION_OPTIONS,
         reads="",
+        is_plain=True,
     ),
     "check-attr": ProgramRow(operands="g", options="-a -z --all --cached --stdin", risky=_REVISION_OPTIONS, reads=""),
     "check-ignore": ProgramRow(
@@ -141,7 +149,7 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
         runs_by="alias. core.pager core.editor core.sshcommand core.hookspath core.fsmonitor",
     ),
     "count-objects": ProgramRow(
-        operands="g", options="-H -v --human-readable --verbose", risky=_REVISION_OPTIONS, reads=""
+        operands="g", options="-H -v --human-readable --verbose", risky=_REVISION_OPTIONS, reads="", is_plain=True
     ),
     "credential-store": ProgramRow(operands="-", options="--file=b"),
     "describe": ProgramRow(
@@ -152,8 +160,9 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 """,
         risky=_REVISION_OPTIONS,
         reads="",
+        is_plain=True,
     ),
-    "diff": ProgramRow(operands="g", options=_DIFF_OPTIONS, risky=_REVISION_OPTIONS, reads=""),
+    "diff": ProgramRow(operands="g", options=_DIFF_OPTIONS, risky=_REVISION_OPTIONS, reads="", is_plain=True),
     "diff-files": ProgramRow(
         operands="g", options=f"{_DIFF_OPTIONS} -0 -1 -2 -3 -q", risky=_REVISION_OPTIONS, reads=""
     ),
@@ -163,11 +172,12 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
         options=f"{_DIFF_OPTIONS} -c -m -v --cc --no-commit-id --root --stdin",
         risky=_REVISION_OPTIONS,
         reads="",
+        is_plain=True,
     ),
     "difftool": ProgramRow(operands="g", options=_REVISION_OPTIONS, runs_by="-x --extcmd"),
     "fast-export": ProgramRow(operands="-", options="--export-marks=w --import-marks=r --import-marks-if-exists=r"),
     "fast-import": ProgramRow(operands="-", options="--export-marks=w --import-marks=r --export-pack-edges=w"),
-    "fetch": ProgramRow(operands="-", options=_REPOSITORY_OPTIONS, runs_by="--upload-pack"),
+    "fetch": ProgramRow(operands="-", options=_FETCH_OPTIONS, risky=_REPOSITORY_OPTIONS, runs_by="--upload-pack"),
     "fetch-pack": ProgramRow(runs_by="--upload-pack --exec"),
     "filter-branch": ProgramRow(operands="- +W:/", options=_WORK_TREE_OPTIONS, runs_by="*"),
     "for-each-ref": ProgramRow(
@@ -178,6 +188,7 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 """,
         risky=_REPOSITORY_OPTIONS,
         reads="",
+        is_plain=True,
     ),
     "format-patch": ProgramRow(
         operands="- +W.",
@@ -202,6 +213,7 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 -f=r!all -O? --open-files-in-pager? --no-index!deep --no-exclude-standard!deep
 """,
         reads="",
+        is_plain=True,
         runs_by="-O --open-files-in-pager",
     ),
     "hash-object": ProgramRow(operands="r", options="-t=- --path=-"),
@@ -213,7 +225,7 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 """,
     ),
     "log; reflog show; show; stash list; stash show": ProgramRow(
-        operands="g", options=f"{_DIFF_OPTIONS} {_LOG_OPTIONS}", risky=_REVISION_OPTIONS, reads=""
+        operands="g", options=f"{_DIFF_OPTIONS} {_LOG_OPTIONS}", risky=_REVISION_OPTIONS, reads="", is_plain=True
     ),
     "ls-files": ProgramRow(
         operands="g",
@@ -224,8 +236,14 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 """,
         risky=_REVISION_OPTIONS,
         reads="",
+        is_plain=True,
     ),
-    "ls-remote": ProgramRow(operands="-", options=_REPOSITORY_OPTIONS, runs_by="--upload-pack --exec"),
+    "ls-remote": ProgramRow(
+        operands="-",
+        options="--branches --exit-code --get-url --heads -h --quiet -q --refs --sort=- --symref --tags -t",
+        risky=_REPOSITORY_OPTIONS,
+        runs_by="--upload-pack --exec",
+    ),
     "ls-tree": ProgramRow(
         operands="g",
         options="""
@@ -234,12 +252,14 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 """,
         risky=_REVISION_OPTIONS,
         reads="",
+        is_plain=True,
     ),
     "merge-base": ProgramRow(
         operands="-",
         options="-a --all --fork-point --independent --is-ancestor --octopus",
         risky=_REPOSITORY_OPTIONS,
         reads="",
+        is_plain=True,
     ),
     "mv": ProgramRow(operands="M>w"),
     "name-rev": ProgramRow(
@@ -247,9 +267,28 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
         options="--all --always --exclude=- --name-only --refs=- --tags",
         risky=_REVISION_OPTIONS,
         reads="",
+        is_plain=True,
     ),
-    "pull": ProgramRow(operands="- +W:/", options=_WORK_TREE_OPTIONS, runs_by="--upload-pack"),
-    "push": ProgramRow(operands="-", options=_REPOSITORY_OPTIONS, runs_by="--receive-pack --exec"),
+    "pull": ProgramRow(
+        operands="- +W:/",
+        options=f"""
+{_FETCH_OPTIONS} --autostash --commit --ff --ff-only --no-autostash --no-commit --no-edit --no-ff
+--no-rebase --rebase -r --squash --stat
+""",
+        risky=_WORK_TREE_OPTIONS,
+        runs_by="--upload-pack",
+    ),
+    "push": ProgramRow(
+        operands="-",
+        options="""
+--all --atomic --branches --delete -d --dry-run -n --follow-tags --force -f --force-if-includes
+--force-with-lease --mirror --no-atomic --no-progress --no-recurse-submodules --no-verify
+--porcelain --progress --prune --push-option=- -o=- --quiet -q --set-upstream -u --tags --verbose
+-v -4 -6
+""",
+        risky=_REPOSITORY_OPTIONS,
+        runs_by="--receive-pack --exec",
+    ),
     "rebase": ProgramRow(operands="- +W:/", options=_WORK_TREE_OPTIONS, runs_by="-x --exec"),
     "reflog": ProgramRow(
         operands="g", options=f"{_DIFF_OPTIONS} {_LOG_OPTIONS}", risky=_REVISION_OPTIONS, reads="max:0"
@@ -269,6 +308,7 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
         options=f"{_LOG_OPTIONS} --disk-usage --objects --objects-edge --quiet --timestamp",
         risky=_REVISION_OPTIONS,
         reads="",
+        is_plain=True,
     ),
     "rev-parse": ProgramRow(
         operands="g",
@@ -281,6 +321,7 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 """,
         risky=_REVISION_OPTIONS,
         reads="",
+        is_plain=True,
     ),
     "rm": ProgramRow(operands="D", options="--pathspec-from-file=r --cached!none"),
     "send-pack": ProgramRow(runs_by="--receive-pack --exec"),
@@ -289,6 +330,7 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
         options=f"{_LOG_OPTIONS} -e -s --email --numbered --summary",
         risky=_REVISION_OPTIONS,
         reads="",
+        is_plain=True,
     ),
     "show-ref": ProgramRow(
         options="-d -q -s --abbrev --branches --dereference --hash --head --heads --quiet --tags --verify", reads=""
@@ -305,6 +347,7 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 """,
         risky=_REVISION_OPTIONS,
         reads="",
+        is_plain=True,
     ),
     "submodule": ProgramRow(
         operands="-:W",

@@ -90,6 +90,7 @@ c, build, b
     ),
     "goreleaser": ProgramRow(remote="release,publish ! --snapshot"),
     "gradle gradlew": ProgramRow(
+        tasks="jvm",
         groups="",
         remote="""
 ** publish,*:publish,publishPlugins,publish*Repository,publishToSonatype,publishToMavenCentral ! -m --dry-run
@@ -130,8 +131,7 @@ upload
         remote="hex.publish,hex.retire ! --dry-run",
         checks="test: test; lint: credo, format --check-formatted; types: dialyzer; build: compile",
     ),
-    "mvn mvnw": ProgramRow(groups="", remote=_MVN_REMOTE),
-    "mvnd": ProgramRow(remote=_MVN_REMOTE),
+    "mvn mvnd mvnw": ProgramRow(groups="", remote=_MVN_REMOTE, tasks="jvm"),
     "mypy": ProgramRow(groups="", checks="types"),
     "nerdctl": ProgramRow(runs_after="exec; run", is_container=True, remote=_BUILDAH_REMOTE),
     "nimble": ProgramRow(remote="publish", checks="test: test"),

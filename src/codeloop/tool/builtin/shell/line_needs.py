@@ -8,6 +8,8 @@ from codeloop.kit.wildcard import ANY_TEXT, make_exact_wildcards
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, replace
 from codeloop.shell.analysis import Analysis, make_need
+from codeloop.shell.program_row import NOT_KNOWN
+from codeloop.shell.program_table import find_row
 from codeloop.store.permission_records import WORKDIR_KEY
 from codeloop.tool.builtin.shell.touched_files import TouchedFiles
 from codeloop.tool.call_session import Judge
@@ -16,21 +18,6 @@ from codeloop.workspace.files.permission_name import make_permission_name
 from codeloop.workspace.sandbox.policy import SandboxGrants
 from codeloop.workspace.workspace import Workspace
 
-_PLAIN_PROGRAMS = frozenset(
-    (
-        *("basename", "cat", "cd", "chmod", "cmp", "cut", "diff", "dirname", "du", "echo", "exit", "false", "file"),
-        *("grep", "head", "ls", "mkdir", "nl", "printf", "pwd", "rm", "rmdir", "sleep", "sort", "stat", "tail", "tee"),
-        *("test", "[", "touch", "tr", "true", "uniq", "wc"),
-    )
-)
-"""Programs that only touch the files which their arguments name, and create no link."""
-_GIT_READERS = frozenset(
-    (
-        *("blame", "cat-file", "count-objects", "describe", "diff", "diff-tree", "for-each-ref", "grep", "log"),
-        *("ls-files", "ls-tree", "merge-base", "name-rev", "rev-list", "rev-parse", "shortlog", "show", "status"),
-    )
-)
-"""Commands of git that change nothing but the files that their arguments name."""
 _EVASION_REASON = (
     "A rule denies paths that it could reach by a link or by what it runs, and no sandbox keeps it from that."
 )
@@ -58,7 +45,7 @@ class LineNeeds:
     @property
     def is_plain(self) -> bool:
         """Whether all commands of the line only touch the files that their arguments name, and none creates a link."""
-        return all(command.partition(" ")[0] in _PLAIN_PROGRAMS for command in self.analysis.commands)
+        return all(find_row(command.partition(" ")[0]).is_plain for command in self.analysis.commands)
 
     @property
     def _only_looks(self) -> bool:
@@ -69,8 +56,8 @@ class LineNeeds:
     def _is_looking(self, command: str) -> bool:
         # `git -C d status` is also spelled `git status`.
         words = [text.split(" ")[:2] for text in (command, *self.analysis.spellings.get(command, ()))]
-        is_git_reader = any(name == "git" and rest and rest[0] in _GIT_READERS for name, *rest in words)
-        return words[0][0] in _PLAIN_PROGRAMS or is_git_reader
+        subcommands = [find_row(name).subcommands.get(rest[0], NOT_KNOWN) for name, *rest in words if rest]
+        return find_row(words[0][0]).is_plain or any(row.is_plain for row in subcommands)
 
     def list_needs(self, workspace: Workspace, judge: Judge, *, must_ask: bool = False) -> list[Need]:
         """Return all needs, in the order in which a question shows them: the important ones come first.

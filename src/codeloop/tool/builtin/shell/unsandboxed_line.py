@@ -15,6 +15,8 @@ from pathlib import Path
 from codeloop.kit.git import find_common_folder, find_git_folder, is_led_elsewhere
 from codeloop.kit.git.settings import GitSetting
 from codeloop.kit.small_files import read_start
+from codeloop.shell.options import Option
+from codeloop.shell.program_table import find_row
 from codeloop.workspace.git.index import list_submodule_paths, read_tracked_files
 from codeloop.workspace.git.objects import GitObjects, read_head_commit
 from codeloop.workspace.git.planted.configured_files import (
@@ -25,31 +27,6 @@ from codeloop.workspace.git.planted.configured_files import (
 from codeloop.workspace.git.planted.layout import list_entries
 from codeloop.workspace.git.planted.repository_finder import has_git_layout
 
-# Shell builtins and programs that start nothing.
-_HARMLESS_PROGRAMS = frozenset(("cd", "echo", "exit", "printf", "pwd", "sleep", "true"))
-_PUSH_OPTIONS = """
---all --atomic --branches --delete -d --dry-run -n --follow-tags --force -f --force-if-includes --force-with-lease
---mirror --no-atomic --no-progress --no-recurse-submodules --no-verify --porcelain --progress --prune --push-option -o
---quiet -q --set-upstream -u --tags --verbose -v -4 -6
-"""
-_FETCH_OPTIONS = """
---all --append -a --atomic --deepen --depth --dry-run --force -f --jobs -j --no-recurse-submodules --no-tags
--n --progress --prune -p --prune-tags -P --quiet -q --refetch --set-upstream --shallow-since --tags -t --unshallow
---update-shallow --verbose -v -4 -6
-"""
-_PULL_OPTIONS = """
---autostash --commit --ff --ff-only --no-autostash --no-commit --no-edit --no-ff --no-rebase --rebase -r --squash --stat
-"""
-_LS_REMOTE_OPTIONS = "--branches --exit-code --get-url --heads -h --quiet -q --refs --sort --symref --tags -t"
-_SAFE_OPTIONS = {
-    "push": frozenset(_PUSH_OPTIONS.split()),
-    "fetch": frozenset(_FETCH_OPTIONS.split()),
-    "pull": frozenset((_FETCH_OPTIONS + _PULL_OPTIONS).split()),
-    "ls-remote": frozenset(_LS_REMOTE_OPTIONS.split()),
-}
-"""The git commands that a rule may allow unsandboxed, with those of their options that name no program."""
-_VALUE_OPTIONS = frozenset(("--deepen", "--depth", "--jobs", "-j", "--push-option", "-o", "--shallow-since", "--sort"))
-"""Those options whose value is the next word, unless it follows behind `=`."""
 _HOOKS_BY_COMMAND = {
     "push": ("pre-push", "reference-transaction"),
     "fetch": ("reference-transaction", "pre-auto-gc"),
@@ -57,7 +34,7 @@ _HOOKS_BY_COMMAND = {
     "pull": None,
     "ls-remote": (),
 }
-"""The hooks that each command runs; None: it may run any."""
+"""The git commands that a rule may allow unsandboxed, with the hooks that each runs; None: it may run any."""
 _PROGRAM_SETTINGS = (
     r"credential\..*|core\.(sshcommand|askpass|fsmonitor|gitproxy|editor|alternaterefscommand)|sequence\.editor"
     r"|filter\..*|merge\..*\.driver|gpg\..*|remote\..*\.(receivepack|uploadpack|vcs)|push\.recursesubmodules|gc\.recentobjectshook"
@@ -116,10 +93,10 @@ class UnsandboxedLineCheck:
             words = _split_words(command)
             if words is None or not words:
                 return "it can't be read"
-            if words[0] in _HARMLESS_PROGRAMS:
+            if _starts_nothing(words[0]):
                 continue
-            if words[0] != "git" or len(words) < 2 or words[1] not in _SAFE_OPTIONS:
-                return f"only git {', '.join(_SAFE_OPTIONS)} are known to run nothing that sandboxed commands wrote"
+            if words[0] != "git" or len(words) < 2 or words[1] not in _HOOKS_BY_COMMAND:
+                return f"only git {', '.join(_HOOKS_BY_COMMAND)} are known to run nothing that sandboxed commands wrote"
             if reason := self._find_git_doubt(words[1], words[2:]):
                 return reason
         return ""
@@ -136,8 +113,9 @@ class UnsandboxedLineCheck:
 
     def _find_git_doubt(self, subcommand: str, words: Sequence[str]) -> str:
         """Return why a git command, given by its name and arguments, may run other programs; "": it does not."""
-        options, operands = _split_options(words)
-        unknown = [word for word in options if word.partition("=")[0] not in _SAFE_OPTIONS[subcommand]]
+        known_options = find_row("git").subcommands[subcommand].known_options
+        options, operands = _split_options(words, known_options)
+        unknown = [word for word in options if word.partition("=")[0] not in known_options]
         if unknown:
             return f"`git {subcommand} {unknown[0]}` may run a program"
         folder = find_git_folder(self._root)
@@ -317,14 +295,20 @@ class UnsandboxedLineCheck:
         return any(real.is_relative_to(each) for each in self._writable)
 
 
-def _split_options(words: Iterable[str]) -> tuple[list[str], list[str]]:
+def _starts_nothing(name: str) -> bool:
+    """Return whether a program of a proved line is the shell's own, or uses no files."""
+    row = find_row(name)
+    return (row.builtin is not None and row.builtin.only_reads) or (row.reads is not None and row.operands == "-")
+
+
+def _split_options(words: Iterable[str], known_options: Mapping[str, Option]) -> tuple[list[str], list[str]]:
     """Return the options and the operands among the arguments of a git command, without the values of options."""
     options, operands = list[str](), list[str]()
     remaining = iter(words)
     for word in remaining:
         if word.startswith("-"):
             options.append(word)
-            if word in _VALUE_OPTIONS:
+            if word in known_options and known_options[word].takes_next_word:
                 # Whatever the value looks like, git reads it neither as an option nor as the remote.
                 next(remaining, None)
         else:
