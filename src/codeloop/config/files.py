@@ -24,7 +24,7 @@ def read_text(path: Path, max_bytes: int) -> str | None:
         raise CodeloopError(f"{path} is larger than {max_bytes:,} bytes, the most that is read of such a file.")
     try:
         # Some editors write a byte-order mark.
-        return content.decode("utf-8-sig")
+        return content.decode().removeprefix("\ufeff")
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
         raise CodeloopError(f"{path}:{line}: not UTF-8 text. Save the file as UTF-8.") from error

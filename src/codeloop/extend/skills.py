@@ -14,7 +14,6 @@ from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.extend.homes import Home, find_files, links_outside
 from codeloop.kit.jsonc import is_list
-from codeloop.kit.text.frontmatter import FrontmatterError, split_frontmatter
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.permission.rules import find_last_match
 from codeloop.schema.api.agents import Skill
@@ -118,6 +117,9 @@ def _read_head(file: Path, *, is_project: bool, bound: Path | None) -> SkillFile
     """Read a skill's head. Raises CodeloopError with file and line."""
     if bound is not None and links_outside(file, bound):
         raise CodeloopError(f"{file} leads out of the project.")
+    # Imported late: a project without skills needs no parser of their heads.
+    from codeloop.kit.text.frontmatter import FrontmatterError, split_frontmatter
+
     try:
         # Only the head is needed for the listing; the body is read when the skill is loaded.
         text = read_start(file, SKILL_HEAD.value).decode("utf-8", "replace")
@@ -158,6 +160,8 @@ def load_skill(skill_file: SkillFile) -> Skill:
     text = read_text(skill_file.file, PAGE_BYTES.value)
     if text is None:
         raise CodeloopError(f"{skill_file.file} no longer exists.")
+    from codeloop.kit.text.frontmatter import FrontmatterError, split_frontmatter
+
     try:
         body = split_frontmatter(text).body
     except FrontmatterError as error:

@@ -10,7 +10,6 @@ from typing import Any, NamedTuple
 from msgspec import Struct
 
 from codeloop.kit.text.suggest import find_similar, format_suggestion
-from codeloop.model.catalog.local_servers import discover_servers
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import ModelInfo
 from codeloop.model.credentials.chains import load_chain
@@ -125,6 +124,9 @@ class ProviderHints(Struct, frozen=True):
         names: list[str] = [*self.list_models()]
         url = resolve_url(self.provider.url, self.environment) or ""
         if is_loopback(find_url_host(url)):
+            # Imported late: only a server that does not have the model is asked for those that it has.
+            from codeloop.model.catalog.local_servers import discover_servers
+
             for found in await discover_servers([LocalServer(self.provider.id, self.provider.name, url)]):
                 names = [*found.models]
         alternatives = [name for name in names if name != self.info.id]

@@ -9,8 +9,6 @@ from pathlib import Path
 from codeloop.kit.git import find_git_folder
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.limits import FACTS_BYTES
-from codeloop.workspace.git.head import Head
-from codeloop.workspace.git.tree_state import read_tree_state
 from codeloop.workspace.project_checks import describe_project_checks, list_folder
 
 _MAX_NAMES = 40
@@ -85,6 +83,10 @@ def _list_top_names(entries: Mapping[str, bool], size: int) -> str:
 
 
 def _describe_git(root: Path, environment: Mapping[str, str]) -> str:
+    # Imported late: not every project is a repository.
+    from codeloop.workspace.git.head import Head
+    from codeloop.workspace.git.tree_state import read_tree_state
+
     branch = Head(root).branch
     head = f"Git: branch {one_line(branch, _MAX_NAME_CHARS)}" if branch else "Git: no branch is checked out"
     state = read_tree_state(root, environment)

@@ -13,7 +13,6 @@ from urllib.parse import unquote_to_bytes
 import msgspec
 
 from codeloop.agent.moves import is_open
-from codeloop.kit.text.plain_output import to_plain_text
 from codeloop.model.chat import (
     AssistantModelMessage,
     CallPiece,
@@ -170,7 +169,12 @@ def _make_result_piece(call: ToolPart, note: str | None) -> ResultPiece:
         case ToolStateError(for_model=error, metadata=metadata):
             metadata = metadata or {}
             output_so_far = metadata.get("output") if metadata.get("interrupted") else None
-            text = f"{error}\nOutput until then:\n{to_plain_text(output_so_far).text}" if output_so_far else error
+            if not output_so_far:
+                return ResultPiece(call.call_id, call.tool, error, error=True)
+            # Imported late: it is for calls that were interrupted.
+            from codeloop.kit.text.plain_output import to_plain_text
+
+            text = f"{error}\nOutput until then:\n{to_plain_text(output_so_far).text}"
             return ResultPiece(call.call_id, call.tool, text, error=True)
         case _:
             return ResultPiece(call.call_id, call.tool, NO_RESULT, error=True)

@@ -6,7 +6,6 @@ import os
 import re
 import stat
 import sys
-import termios
 from array import array
 from collections.abc import Callable
 from typing import NamedTuple
@@ -15,7 +14,6 @@ from codeloop.cli.options import Options
 from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.run.send import OutgoingMessage, make_goal
 from codeloop.client.client import Client
-from codeloop.extend.commands import COMPACT_COMMAND
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.schema.api.agents import COMMAND_LIST
 from codeloop.schema.api.session_inputs import FilePartInput, PartInput, TextPartInput
@@ -95,6 +93,9 @@ def is_stdin_unread(options: Options) -> bool:
             return status.st_size > os.lseek(descriptor, 0, os.SEEK_CUR)
         if not (stat.S_ISFIFO(status.st_mode) or stat.S_ISSOCK(status.st_mode)):
             return False
+        # Imported late: stdin is rarely a pipe.
+        import termios
+
         # The number of bytes that could be read now.
         byte_count = array("i", [0])
         fcntl.ioctl(descriptor, termios.FIONREAD, byte_count)
@@ -122,6 +123,9 @@ async def parse_command(client: Client, options: Options, words: str) -> tuple[s
     # Only a word of the command line calls a command, never text from stdin; nor does a `/` after a space.
     if match is None or not options.message or not options.message[0].startswith("/"):
         return None, words
+    # Imported late: most prompts are no commands.
+    from codeloop.extend.commands import COMPACT_COMMAND
+
     name = match[1]
     commands = {command.name for command in await client.call(COMMAND_LIST, NoArguments())}
     if name in commands or name == COMPACT_COMMAND.name:

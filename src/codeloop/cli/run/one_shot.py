@@ -22,7 +22,6 @@ from codeloop.cli.target.open_target import OpenTarget
 from codeloop.cli.target.selection import check_agent, choose_session, parse_model, prepare_session
 from codeloop.client.client import Client
 from codeloop.client.target import Target
-from codeloop.extend.commands import COMPACT_COMMAND
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.schema.api.session_requests import SESSION_DELETE, SessionId
 from codeloop.schema.errors import CodeloopError, UsageProblem
@@ -115,6 +114,15 @@ class OneShot:
                 for problem in target.list_problems():
                     self.view.note(f"codeloop: {problem}")
 
+    def _check_command(self, command: str, *, has_session: bool) -> None:
+        # Imported late: most prompts are no commands.
+        from codeloop.extend.commands import COMPACT_COMMAND
+
+        if command == COMPACT_COMMAND.name and self._answer_format is not None:
+            raise UsageProblem("`compact` gives no answer. Leave --schema out.")
+        if command == COMPACT_COMMAND.name and not has_session:
+            raise UsageProblem("`compact` summarizes a session: choose one with --continue or --session ID.")
+
     async def _run_turn(self, message: RunMessage, target: Target) -> Outcome:
         options = self._options
         attachments = [target.attach_file(path) for path in options.files]
@@ -124,10 +132,8 @@ class OneShot:
         client = target.client if chosen_session is None else target.get_session_client(chosen_session)
         await check_agent(client, options.agent)
         command, arguments = await parse_command(client, options, message.words)
-        if command == COMPACT_COMMAND.name and self._answer_format is not None:
-            raise UsageProblem("`compact` gives no answer. Leave --schema out.")
-        if command == COMPACT_COMMAND.name and chosen_session is None:
-            raise UsageProblem("`compact` summarizes a session: choose one with --continue or --session ID.")
+        if command is not None:
+            self._check_command(command, has_session=chosen_session is not None)
         try:
             session = await prepare_session(client, options, chosen_session)
             self.session_id = session.id

@@ -17,7 +17,6 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.config.sources import ExtraLayers, Layer, format_keys
 from codeloop.extend.homes import Home, find_page_files, is_valid_name
 from codeloop.kit.jsonc import Document, KeyPath, Position, is_list, is_object
-from codeloop.kit.text.frontmatter import FrontmatterError, split_frontmatter
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import EXTEND_FILES, EXTEND_VALUES, PAGE_BYTES
@@ -99,11 +98,12 @@ def _read_claude_page(section: str, name: str, file: Path, unusable: list[str], 
     # A README among the agents documents the folder; it is no agent.
     if Path(name).name.upper() == "README":
         return []
+    # Imported late: most users have no pages of Claude Code.
+    from codeloop.extend.pages.claude_code import read_agent, read_command
+    from codeloop.kit.text.frontmatter import FrontmatterError
+
     try:
         text = read_text(file, PAGE_BYTES.value) or ""
-        # Imported late: most users have no pages of Claude Code.
-        from codeloop.extend.pages.claude_code import read_agent, read_command
-
         page = read_command(name, text) if section == "command" else read_agent(Path(name).name, text)
         if not is_valid_name(page.name):
             raise FrontmatterError(f"{page.name!a} is not a valid name", 1)
@@ -137,6 +137,9 @@ def _read_page(section: str, name: str, file: Path, *, is_project: bool) -> Page
     text = read_text(file, PAGE_BYTES.value)
     if text is None:
         raise CodeloopError(f"{file}: the file it links to does not exist.")
+    # Imported late: a project without pages needs no parser of their heads.
+    from codeloop.kit.text.frontmatter import FrontmatterError, split_frontmatter
+
     try:
         page = split_frontmatter(text)
         head = convert_yaml(page.head)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shlex
 import stat
 from collections.abc import Mapping
 from contextlib import suppress
@@ -159,19 +158,25 @@ def _follow_entry(entry: Path, top: Path) -> Path | None:
 
 def _explain_refusal(folder: Path, top: Path) -> str:
     """Return why a git directory is not used for a work tree; "": it is. Raises OSError."""
-    how = f"git config --global --add safe.directory {shlex.quote(str(top))}"
     foreign = next((path for path in (top, top / ".git", folder) if not _belongs_to_user(path)), None)
     if foreign is not None and not is_listed_as_safe(top, os.environ, counts_star=True):
         return (
             f"{foreign} belongs to another user, so the repository of {top} is not used, nor what it configures. "
-            f"If you trust it: {how}"
+            f"If you trust it: {_format_trust_command(top)}"
         )
     if folder == top / ".git" or _leads_back(folder, top) or is_listed_as_safe(top, os.environ):
         return ""
     return (
         f"{top / '.git'} leads to {folder}, which does not name {top} as its work tree, so {top} counts as a folder "
-        f"without a repository. If both are yours: {how}"
+        f"without a repository. If both are yours: {_format_trust_command(top)}"
     )
+
+
+def _format_trust_command(top: Path) -> str:
+    # Imported late: it is for repositories that git refuses.
+    import shlex
+
+    return f"git config --global --add safe.directory {shlex.quote(str(top))}"
 
 
 def _belongs_to_user(path: Path) -> bool:

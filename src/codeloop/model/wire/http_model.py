@@ -7,7 +7,8 @@ import asyncio
 import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
-from typing import Protocol
+from functools import cached_property
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 from codeloop.model.chat import Finished, ModelEvent, ModelInfo, ModelRequest, RetryScheduled, UserModelMessage
@@ -16,7 +17,6 @@ from codeloop.model.quirks import Quirks
 from codeloop.model.wire.endpoint import Endpoint
 from codeloop.model.wire.rate_limits import find_pause
 from codeloop.model.wire.response_reader import ResponseReader
-from codeloop.model.wire.service_errors import ServiceErrors
 from codeloop.net.client import HttpResponse, OriginClient, RequestClient, join_url
 from codeloop.net.errors import NetworkError
 from codeloop.net.sse import EventTooLong, SseParser
@@ -24,6 +24,9 @@ from codeloop.schema.bounds.cloud import MODEL_RATE_LIMIT_WAIT
 from codeloop.schema.errors import MessageError
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import MODEL_ANSWER, MODEL_ERROR_BODY, MODEL_TAIL_TIME
+
+if TYPE_CHECKING:
+    from codeloop.model.wire.service_errors import ServiceErrors
 
 _FRAMING_HEADERS = frozenset(("host", "content-length", "transfer-encoding", "connection"))
 """Headers that hooks can't set: they say where a request ends and which host it is for (request smuggling)."""
@@ -50,7 +53,6 @@ class HttpModel:
         self._free_at = 0.0
         """When the service accepts requests again (monotonic seconds)."""
         self._path = path
-        self._errors = ServiceErrors(info, endpoint, path)
         self._headers = {
             "content-type": "application/json",
             "accept": "text/event-stream",
@@ -61,6 +63,13 @@ class HttpModel:
             **_lowercase_names(info.headers),
             **_lowercase_names(endpoint.headers),
         }
+
+    @cached_property
+    def _errors(self) -> "ServiceErrors":
+        # Imported late: most requests succeed, and its patterns are many.
+        from codeloop.model.wire.service_errors import ServiceErrors
+
+        return ServiceErrors(self._info, self._endpoint, self._path)
 
     @property
     def info(self) -> ModelInfo:

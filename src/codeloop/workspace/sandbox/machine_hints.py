@@ -25,9 +25,9 @@ def may_lack_sandbox() -> bool:
     if sys.platform != "linux":
         return False
     try:
-        status = Path("/proc/self/status").read_text(encoding="ascii", errors="replace")
+        status = Path("/proc/self/status").read_text(encoding="utf-8", errors="replace")
         rows = Path("/proc/self/mountinfo").read_text(encoding="utf-8", errors="replace").splitlines()
-        limits = [path.read_text(encoding="ascii").strip() for path in _NAMESPACE_LIMITS]
+        limits = [path.read_text(encoding="utf-8").strip() for path in _NAMESPACE_LIMITS]
     except OSError:
         return True
     points = [row.split(" ")[4] for row in rows]
@@ -49,7 +49,7 @@ def _is_kept_by_setting() -> bool:
     for path, value in _USER_SETTINGS:
         # Other systems have no such file.
         with suppress(OSError):
-            if path.read_text(encoding="ascii").strip() == value:
+            if path.read_text(encoding="utf-8").strip() == value:
                 return True
     return False
 

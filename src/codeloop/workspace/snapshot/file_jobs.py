@@ -12,11 +12,14 @@ import msgspec
 from codeloop.schema.limits import SNAPSHOT_QUICK_SCAN, SNAPSHOT_RETRY_TIME, SNAPSHOT_SCAN, SNAPSHOT_TIME, Limit
 from codeloop.workspace.snapshot.blob import Unreadable
 from codeloop.workspace.snapshot.object_store import MissingObject
-from codeloop.workspace.snapshot.scanner import ScanRefused
 
 T = TypeVar("T")
 # A work tree of at most so many files may be scanned without a thread.
 _MAX_FILES_WITHOUT_THREAD = 5_000
+
+
+class ScanRefused(Exception):
+    """The work tree is too large to scan; the message is a clause for the user."""
 
 
 class JobFailure(msgspec.Struct, frozen=True):

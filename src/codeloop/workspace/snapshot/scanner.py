@@ -22,6 +22,7 @@ from codeloop.schema.limits import (
 )
 from codeloop.workspace.git.ignore_patterns import is_ignored
 from codeloop.workspace.snapshot.blob import Unreadable, read_contents, to_git_mode
+from codeloop.workspace.snapshot.file_jobs import ScanRefused
 from codeloop.workspace.snapshot.object_store import FOLDER_MODE, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.stat_cache import CachedFile, CachedFolder, StatCache
 from codeloop.workspace.snapshot.tree_repositories import TreeRepositories
@@ -58,10 +59,6 @@ class ScanOptions(msgspec.Struct, frozen=True):
 
     own_folders: tuple[Path, ...] = ()
     excludes: tuple[Path, ...] = ()
-
-
-class ScanRefused(Exception):
-    """The work tree is too large to scan; the message is a clause for the user."""
 
 
 class _ScanPass(Struct):

@@ -3,8 +3,10 @@
 import os
 import time
 from collections.abc import Collection, Mapping
+from functools import cached_property
 from hashlib import sha1
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -16,12 +18,13 @@ from codeloop.schema.limits import (
     SNAPSHOT_TRACKED,
 )
 from codeloop.workspace.files.temp_files import RECORDS_FOLDER
-from codeloop.workspace.git.ignore_patterns import list_user_excludes
 from codeloop.workspace.snapshot.blob import Unreadable, read_contents, to_git_mode
-from codeloop.workspace.snapshot.file_jobs import FileJobs, JobFailure
+from codeloop.workspace.snapshot.file_jobs import FileJobs, JobFailure, ScanRefused
 from codeloop.workspace.snapshot.object_store import ObjectStore, TreeEntry
-from codeloop.workspace.snapshot.scanner import Scanner, ScanOptions, ScanRefused
-from codeloop.workspace.snapshot.stat_cache import StatCacheFile
+
+if TYPE_CHECKING:
+    from codeloop.workspace.snapshot.scanner import Scanner
+    from codeloop.workspace.snapshot.stat_cache import StatCacheFile
 
 
 class OmittedPath(msgspec.Struct, frozen=True):
@@ -74,7 +77,6 @@ class Snapshots:
         self.records_folder = folder.with_name(RECORDS_FOLDER)
         self.objects = ObjectStore(folder / sha1(os.fsencode(self.root), usedforsecurity=False).hexdigest()[:16])
         self.jobs = FileJobs(self._count_files)
-        self._cache_file = StatCacheFile(self.root, self.objects.folder / "files.msgpack")
         self._excluded = tuple(Path(os.path.realpath(path)) for path in (*excluded, folder))
         self._disabled_reason = _find_disabled_reason(self.root, environment)
         self._scanner: Scanner | None = None
@@ -82,6 +84,13 @@ class Snapshots:
         self._may_have_changed = True
         # Reasons for which no snapshot was taken, without their figures.
         self._reported: set[str] = set()
+
+    @cached_property
+    def _cache_file(self) -> "StatCacheFile":
+        # Imported late, as the scanner is.
+        from codeloop.workspace.snapshot.stat_cache import StatCacheFile
+
+        return StatCacheFile(self.root, self.objects.folder / "files.msgpack")
 
     def mark_changed(self) -> None:
         """Record that the work tree may have changed, so that the next `take` scans it."""
@@ -177,6 +186,10 @@ class Snapshots:
         fault_injection.pass_point("snapshot")
         self.objects.create_if_missing()
         if self._scanner is None:
+            # Imported late: a turn without a command or an edit scans nothing.
+            from codeloop.workspace.git.ignore_patterns import list_user_excludes
+            from codeloop.workspace.snapshot.scanner import Scanner, ScanOptions
+
             options = ScanOptions(self._excluded, list_user_excludes(self.environment))
             self._scanner = Scanner(self.root, self.objects, self._cache_file.load(), options)
         scanner = self._scanner
@@ -216,7 +229,7 @@ class Snapshots:
         return SkippedSnapshot(reason, is_new)
 
 
-def _list_omitted(scanner: Scanner) -> tuple[OmittedPath, ...]:
+def _list_omitted(scanner: "Scanner") -> tuple[OmittedPath, ...]:
     omissions = [
         OmittedPath(f"{folder}/{name}".strip("/"), reason)
         for folder, names in scanner.skipped.items()
