@@ -47,6 +47,15 @@ def test_one_byte_at_a_time_keeps_characters_whole() -> None:
     assert feed(*(raw[at : at + 1] for at in range(len(raw)))) == ['{"text":"größe 漢字 🎉"}'.encode()]
 
 
+def test_a_line_end_of_two_bytes_may_come_in_two_chunks() -> None:
+    assert feed(b"data: one\r", b"\ndata: two\r", b"\n\r", b"\n", b"data: three\r\n\r\n") == [b"one\ntwo", b"three"]
+    # Only the first LF belongs to the CR of the chunk before: the second ends the event.
+    assert feed(b"data: one\r", b"", b"\n\ndata: two\n\n") == [b"one", b"two"]
+    assert feed(b"data: one\r", b"data: two\r", b"\n\ndata: three\n\n") == [b"one\ntwo", b"three"]
+    # Nor is one dropped where the chunk before holds a CR, but does not end with it.
+    assert feed(b"data: one\rdata: two", b"\n\ndata: three\n\n") == [b"one\ntwo", b"three"]
+
+
 def test_comments_and_events_without_data_give_nothing() -> None:
     assert feed(b": keep-alive\n\n", b"event: ping\n\n", b"retry: 5\n\n\n\n", b"data\n\n") == []
 

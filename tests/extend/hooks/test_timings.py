@@ -53,3 +53,5 @@ def test_a_file_that_is_none_counts_as_empty(tmp_path: Path) -> None:
     timings = HookTimings(tmp_path)
     timings.record("a", BEFORE, 1.0, "answered")
     timings.save()
+    assert get_timings_path(tmp_path).is_dir()
+    assert read_timings(tmp_path) == []

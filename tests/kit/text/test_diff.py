@@ -56,6 +56,13 @@ def test_every_changed_line_lies_in_a_range(before: list[str], after: list[str])
     assert bool(diff.ranges) == (old != new)
 
 
+def test_changes_six_lines_apart_share_a_hunk_and_seven_do_not() -> None:
+    for between, hunks in ((6, 1), (7, 2)):
+        same = "".join(f"{n}\n" for n in range(between))
+        diff = make_unified_diff("x", f"a\n{same}b\n", f"A\n{same}B\n")
+        assert diff.patch.count("@@ -") == hunks
+
+
 def test_a_missing_final_newline_is_marked() -> None:
     assert make_unified_diff("x", "a", "b").patch.endswith(
         "-a\n\\ No newline at end of file\n+b\n\\ No newline at end of file\n"

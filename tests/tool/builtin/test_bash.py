@@ -287,7 +287,9 @@ async def test_reading_a_file_of_secrets_is_asked_about(command: str, tmp_path: 
 async def test_the_example_of_a_file_of_secrets_is_none(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     ctx.rules = ()
-    await bash.run(BashParams(command="cat .env.example"), ctx)
+    (ctx.workspace.root / ".env.example").write_text("KEY=\n")
+    result = await bash.run(BashParams(command="cat .env.example"), ctx)
+    assert result.output == "KEY=\n"
 
 
 @pytest.mark.slow

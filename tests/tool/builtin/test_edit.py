@@ -136,6 +136,7 @@ async def test_a_line_that_stands_for_others_is_asked_about_once(tmp_path: Path,
 async def test_dots_of_a_language_are_no_question(tmp_path: Path, line: str) -> None:
     ctx = make_context(tmp_path)
     await run(ctx, "a.js", "", f"{line}\n")
+    assert (ctx.workspace.root / "a.js").read_text() == f"{line}\n"
 
 
 @pytest.mark.parametrize(

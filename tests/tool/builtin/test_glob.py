@@ -53,7 +53,7 @@ async def test_at_most_a_hundred_are_shown_and_the_rest_is_said(tmp_path: Path) 
     assert result.metadata == {"count": 100, "truncated": True}
 
 
-@pytest.mark.parametrize("form", ["{root}/src/**/*.py", "../{name}/src/*.py"])
+@pytest.mark.parametrize("form", ["{root}/src/*.py", "../{name}/src/*.py"])
 async def test_a_pattern_may_name_its_folder(tmp_path: Path, form: str) -> None:
     ctx = make_context(tmp_path)
     write(ctx, "src/b.py", "a.py", "srcs/c.py")

@@ -8,6 +8,8 @@ import pytest
 
 from codeloop.workspace.edit.syntax import SyntaxProblem, find_syntax_problem
 
+CLASS = "class A {\n  f() {\n    g()\n  }\n  h() {\n    g()\n  }\n}\n"
+
 
 @pytest.mark.parametrize(
     ("name", "before", "after", "line", "reason"),
@@ -21,20 +23,6 @@ from codeloop.workspace.edit.syntax import SyntaxProblem, find_syntax_problem
         ("a.py", "x = 1\n", "x = (1\n", 1, "'(' was never closed (as Python 3."),
         ("a.py", "", "def f():\nreturn 1\n", 2, "expected an indented block"),
         ("a.pyi", "x = 1\n", "if x\n", 1, "expected ':'"),
-    ],
-)
-def test_what_can_not_be_parsed_any_more_is_named(name: str, before: str, after: str, line: int, reason: str) -> None:
-    found = find_syntax_problem(Path(name), before, after)
-    assert found is not None
-    assert (found.line, found.reason[: len(reason)]) == (line, reason)
-
-
-CLASS = "class A {\n  f() {\n    g()\n  }\n  h() {\n    g()\n  }\n}\n"
-
-
-@pytest.mark.parametrize(
-    ("name", "before", "after", "line", "reason"),
-    [
         ("a.js", CLASS, CLASS.replace("g()\n  }\n", "g()\n", 1), 2, "`{` is never closed"),
         ("a.ts", CLASS, CLASS.replace("g()\n  }\n", "g()\n    }\n  }\n", 1), 4, "`}` closes nothing"),
         ("a.js", CLASS, CLASS.replace("g()", "g(", 1), 3, "`(` is not closed before the `}` of line 4"),

@@ -4,6 +4,7 @@ import asyncio
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Event
 
 import pytest
 
@@ -34,14 +35,22 @@ def test_a_thread_looks_for_changes_while_other_sessions_read(tmp_path: Path) ->
     log, stamp, before = ReadLog(), FileStamp(0, 0), sys.getswitchinterval()
     for number in range(2_000):
         log.record_read("ses_other", tmp_path / str(number), stamp)
+    has_looked, is_done = Event(), Event()
+
+    def look() -> None:
+        while not is_done.is_set():
+            log.take_changed_files("ses_a")
+            log.list_files()
+            has_looked.set()
+
     sys.setswitchinterval(1e-6)
     try:
         with ThreadPoolExecutor(1) as threads:
-            looking = threads.submit(lambda: [(log.take_changed_files("ses_a"), log.list_files()) for _ in range(100)])
-            for number in range(5_000):
+            looking = threads.submit(look)
+            assert has_looked.wait(60)
+            for number in range(2_000):
                 log.record_read(f"ses_{number}", tmp_path, stamp)
-                if looking.done():
-                    break
+            is_done.set()
             looking.result()
     finally:
         sys.setswitchinterval(before)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from codeloop.tui.editor.buffer import Buffer
 from codeloop.tui.editor.chips import Chip, expand_chips
 from codeloop.tui.editor.grapheme_bounds import find_grapheme_bounds
+from codeloop.tui.editor.vim.text_objects import find_text_object
 from codeloop.tui.editor.vim.vim import Vim
 
 ESC = "\x1b"
@@ -325,3 +326,28 @@ def test_a_chip_is_never_taken_apart(place: int, typed: str) -> None:
     sent = expand_chips(vim.buffer.chips, vim.buffer.text)
     chips = [char for char in vim.buffer.text if char in vim.buffer.chips]
     assert sent.count("PASTED") == len(chips)
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "kind", "around", "found"),
+    [
+        ("one\n\ntwo", 4, "w", False, (4, 4)),
+        ("one\ntwo", 3, "w", False, (0, 3)),
+        ("one\ntwo", 0, "w", True, (0, 3)),
+        ("one  \n  two", 3, "w", True, (3, 5)),
+        ("one  two", 3, "w", True, (3, 8)),
+        ("one  two", 0, "w", True, (0, 5)),
+        ("a 'one'\n 'two'", 3, "'", True, (1, 7)),
+        ("a 'one'  b", 3, "'", True, (2, 9)),
+        ("  'one'", 3, "'", True, (2, 7)),
+        ("a 'one'", 6, "'", False, (3, 6)),
+        ("a 'one' b", 7, "'", False, None),
+        ("a 'one' 'two'", 7, "'", False, (9, 12)),
+        (r"'a\'b'", 1, "'", False, (1, 5)),
+        ("'a\nb'", 1, "'", False, None),
+    ],
+)
+def test_an_object_stays_within_its_line(
+    text: str, offset: int, kind: str, around: bool, found: tuple[int, int] | None
+) -> None:
+    assert find_text_object(text, offset, kind, around=around) == found
