@@ -12,8 +12,9 @@ from codeloop.model.catalog.services import find_service
 from codeloop.model.catalog.vendors import LocalServer
 from codeloop.model.chat import Finished, ModelRequest, TextDelta, TextPiece, UserModelMessage
 from codeloop.model.credentials.store import Credentials
+from codeloop.model.endpoints import make_endpoint
 from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnsupportedProtocol, WrongKeyOrigin
-from codeloop.model.provider import Provider, make_endpoint
+from codeloop.model.provider import Provider
 from codeloop.model.providers import NO_KEY_REASON, NO_MODEL_MESSAGE, Providers
 from codeloop.model.usable_models import list_offers
 from codeloop.schema.config import Config, ProviderConfig

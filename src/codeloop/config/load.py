@@ -21,6 +21,7 @@ from codeloop.kit.text.suggest import format_suggestion
 from codeloop.net.hosts import is_offline
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.own_providers import OwnProviders
 from codeloop.schema.wire import JSON
 
 _APPEND_KEYS = frozenset(("permission", "restrictions", "hooks"))
@@ -61,6 +62,8 @@ class LoadedConfig(Struct, frozen=True):
     """The settings of an untrusted project that were ignored."""
     files: dict[Path, FileState] = struct_field(default_factory=dict[Path, FileState])
     """The files that references and `hooks` name, each with its state when it was read."""
+    own_providers: OwnProviders | None = None
+    """The user's part of the providers; None: all of it, since no project's layer names any."""
 
     def describe_origin(self, keys: KeyPath) -> SettingPlace | None:
         """Return the place of a setting, without its value; None: no file or variable sets it."""
@@ -111,7 +114,7 @@ def load_config(
     ignored: list[str] = list(extra.ignored)
     sources: list[str] = []
     file_states: dict[Path, FileState] = {}
-    layers: list[Layer] = []
+    all_values: list[NormalisedValues] = []
     links_out: list[str] = []
     files = find_layers(
         project_root,
@@ -135,22 +138,40 @@ def load_config(
         else:
             raw = replace_references(layer, paths, environment, file_states)
             values, notes = _read_values(layer, raw, paths, project_root.root, file_states, trusted=trusted)
-            layers.append(layer)
             warnings.extend(notes)
+            all_values.append(values)
         _merge_values(merged, merged.values, values, values.values, ())
-    warnings.extend(_warn_of_unsupported_keys(layers))
+    warnings.extend(_warn_of_unsupported_keys([values.layer for values in all_values]))
     ignored.extend(f"{path if path.isprintable() else ascii(path)} (a link out of the project)" for path in links_out)
     if ignored or extra.distrust is not None:
         why = extra.distrust or f"{format_keys((str(project_root.root),))} is not trusted"
         warnings.append(_explain_ignored(why, ignored))
+    config = _convert_to_config(merged)
     return LoadedConfig(
-        config=_convert_to_config(merged),
+        config=config,
         provenance={format_keys(keys): origin for keys, origin in merged.origins.items()},
         warnings=tuple(warnings),
         sources=tuple(sources),
         ignored=tuple(dict.fromkeys(ignored)),
         files=file_states,
+        own_providers=_find_own_providers(all_values, config, merged, project_root.root),
     )
+
+
+def _find_own_providers(
+    all_values: list[NormalisedValues], config: Config, merged: _MergedValues, root: Path
+) -> OwnProviders | None:
+    """Return the user's part of the providers, by the values of all layers that are not restricted."""
+    if not any(values.layer.is_project and "provider" in values.values for values in all_values):
+        return None
+    # Imported late: few projects name providers.
+    from codeloop.config.own_settings import find_own_providers
+
+    own = _MergedValues()
+    for values in all_values:
+        if not values.layer.is_project and "provider" in values.values:
+            _merge_values(own, own.values, values, {"provider": values.values["provider"]}, ())
+    return find_own_providers(_convert_to_config(own).provider, config.provider, merged.origins, root)
 
 
 def _apply_offline_mode(command_line: JSON, environment: Mapping[str, str]) -> JSON:
@@ -256,7 +277,8 @@ def _merge_values(merged: _MergedValues, into: JSON, source: NormalisedValues, n
         # An empty object changes nothing in one that is there.
         elif not (is_object(value) and is_object(old)):
             _forget_origins(merged, path, old)
-            into[key] = value
+            # An empty object is filled by later layers, so it must not be that of its own one.
+            into[key] = {} if is_object(value) else value
             merged.origins[path] = Origin(source.layer, source.find_source_keys(path))
 
 

@@ -5,29 +5,23 @@ Functions over plain values; the table of all providers is `providers.py`.
 
 import re
 from collections.abc import Callable, Mapping
-from functools import partial
-from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import msgspec
 from msgspec import Struct
 
-from codeloop.model.base_url import parse_origin, redact_url
+from codeloop.model.base_url import redact_url
 from codeloop.model.catalog.catalog import ProviderRow
-from codeloop.model.catalog.services import Service, find_service, list_service_urls
+from codeloop.model.catalog.services import find_service
 from codeloop.model.catalog.vendors import BASE_URLS, SETTING_VARIABLES, LocalServer
 from codeloop.model.chat import ModelInfo
 from codeloop.model.credentials.chains import load_chain
-from codeloop.model.credentials.environment import find_environment_key, is_key_variable
-from codeloop.model.credentials.store import Credentials, KeyringKey
-from codeloop.model.errors import ModelUnavailable, NoKey
-from codeloop.net.hosts import is_loopback
+from codeloop.model.credentials.environment import is_key_variable
+from codeloop.model.credentials.store import Credentials
+from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.config import ProviderConfig
-from codeloop.schema.limits import KEY_HELPER_TTL, MODEL_FIRST_BYTE, MODEL_IDLE, MODEL_NO_DEADLINE
-
-if TYPE_CHECKING:
-    from codeloop.model.credentials.signer import Signer
-    from codeloop.model.wire.endpoint import Endpoint
+from codeloop.schema.limits import MODEL_NO_DEADLINE
+from codeloop.schema.own_providers import OwnProviders
+from codeloop.schema.wire import replace
 
 SettingFinder = Callable[[tuple[str, ...]], tuple[str, str] | None]
 """Takes a setting's path of keys; returns where it is set, and how to change it. None: it is not configured."""
@@ -38,6 +32,27 @@ _VARIABLE_PATTERN = r"\$\{(\w+)\}"
 def find_no_setting(keys: tuple[str, ...]) -> None:
     """Find no setting; a `SettingFinder` for providers without configuration files."""
     del keys
+
+
+class ConfigOrigins(Struct, frozen=True):
+    """Where the configuration is from. `own`: the user's part of the providers; None: all of it."""
+
+    find_setting: SettingFinder = find_no_setting
+    own: OwnProviders | None = None
+
+
+NO_ORIGINS = ConfigOrigins()
+
+
+class OwnPart(Struct, frozen=True):
+    """The part of a provider that is the user's, where a project adds to it.
+
+    `provider`: as the user's own configuration makes it; None: they have none of that name. `holds`: as in
+    `OwnProviders`.
+    """
+
+    provider: "Provider | None"
+    holds: Callable[..., bool]
 
 
 class Provider(Struct, frozen=True):
@@ -56,6 +71,8 @@ class Provider(Struct, frozen=True):
     accepts_any_model: bool
     """Whether it takes any model name: a local server, whose models are not known beforehand."""
     config: ProviderConfig
+    own: OwnPart | None = None
+    """What of it is the user's; None: all of it, since no project says anything about it."""
 
     def __repr__(self) -> str:
         """Return id and URL only, since the configuration may hold a key."""
@@ -103,6 +120,22 @@ def merge_provider(
         accepts_any_model=local is not None,
         config=config,
     )
+
+
+def merge_with_own(
+    provider_id: str,
+    row: ProviderRow | None,
+    config: ProviderConfig | None,
+    local: LocalServer | None,
+    own_providers: OwnProviders | None,
+) -> Provider | None:
+    """Return `merge_provider`, with the user's part where it differs. `own_providers`: see ConfigOrigins."""
+    provider = merge_provider(provider_id, row, config or EMPTY_PROVIDER_CONFIG, local)
+    own_config = None if own_providers is None else own_providers.configs.get(provider_id)
+    if provider is None or own_providers is None or own_config == config:
+        return provider
+    own = merge_provider(provider_id, row, own_config or EMPTY_PROVIDER_CONFIG, local)
+    return replace(provider, own=OwnPart(own, own_providers.holds))
 
 
 def resolve_url(url: str, environment: Mapping[str, str]) -> str | None:
@@ -156,75 +189,12 @@ def explain_key_unstorable(provider: Provider, environment: Mapping[str, str]) -
     settings, chain = resolve_settings(provider, environment), load_chain(provider.id)
     missing_address = ""
     if not resolve_url(provider.url, settings):
-        missing_address = _describe_missing_address(provider, provider.url, settings)
+        missing_address = describe_missing_address(provider, provider.url, settings)
     if chain is None or chain.accepts_key:
         return missing_address
     location = chain.describe_credentials(settings)
     advice = f"Its credentials are found ({location}), so nothing has to be stored." if location else chain.advice
     return " ".join(filter(None, (f"{provider.name} takes no key.", advice, missing_address)))
-
-
-def make_endpoint(
-    provider: Provider, credentials: Credentials, environment: Mapping[str, str], service: Service | None = None
-) -> "Endpoint":
-    """Return the provider's endpoint with the key bound to it; `service`: a model's, where known.
-
-    Raises `ModelUnavailable`: the address is not known or no URL, an option is invalid, a key is missing (`NoKey`), or
-    the stored one is for another origin (`WrongKeyOrigin`).
-    """
-    from codeloop.model.wire.endpoint import KEY_HEADERS, Endpoint
-
-    # Options may set what the address is made of, such as a region.
-    environment = resolve_settings(provider, environment)
-    template = _choose_url_template(provider, service)
-    url = resolve_url(template, environment)
-    if url is None:
-        raise ModelUnavailable(_describe_missing_address(provider, template, environment))
-    # Raises for an invalid or ambiguous URL, before any key is looked up for it.
-    parse_origin(url)
-    headers = _read_headers(provider.id, provider.config.options.get("headers"))
-    key, signer = None, None
-    # A configured header with a key replaces every other key.
-    key_headers = KEY_HEADERS & {name.lower() for name in headers}
-    if provider.has_key_helper and not provider.configured_key:
-        signer = _make_key_helper(provider, service)
-    else:
-        key = _find_key(provider, url, credentials, environment)
-    if isinstance(key, KeyringKey):
-        if not key_headers:
-            signer = _make_keyring_signer(provider, key, credentials, service)
-        key = None
-    if key is None and signer is None and not key_headers:
-        chain = load_chain(provider.id)
-        if chain is not None and chain.describe_credentials(environment):
-            signer = chain.open_signer(environment, url)
-        elif has_device_sign_in(provider, credentials):
-            signer = _make_device_signer(provider, credentials)
-        # A configured address or a local server may need no key: only its answer can tell.
-        elif provider.env and not provider.has_configured_url and not is_loopback(urlsplit(url).hostname or ""):
-            raise NoKey(_describe_missing_key(provider))
-    options = provider.config.options
-    return Endpoint(
-        base_url=url,
-        key=key,
-        signer=signer,
-        headers=headers,
-        first_byte=_read_deadline(provider.id, "timeout", options.get("timeout"), MODEL_FIRST_BYTE.seconds),
-        idle=_read_deadline(provider.id, "chunkTimeout", options.get("chunkTimeout"), MODEL_IDLE.seconds),
-    )
-
-
-def _choose_url_template(provider: Provider, service: Service | None) -> str:
-    """Return the address of a service, perhaps with `${NAME}` in it.
-
-    A configured address of Vertex AI ends with a publisher, which is replaced by that of the model.
-    """
-    if service is None or not service.url:
-        return provider.url
-    if not provider.has_configured_url:
-        return service.url
-    before, separator, _ = provider.url.rpartition("/publishers/")
-    return f"{before}{separator}{service.url.rpartition('/')[2]}" if separator else provider.url
 
 
 def has_device_sign_in(provider: Provider, credentials: Credentials) -> bool:
@@ -237,48 +207,8 @@ def has_device_sign_in(provider: Provider, credentials: Credentials) -> bool:
     return find_stored_sign_in(sign_in, provider.id, credentials) is not None
 
 
-def _make_device_signer(provider: Provider, credentials: Credentials) -> "Signer | None":
-    from codeloop.model.credentials.device_code import DeviceSigner, make_device_sign_in
-
-    sign_in = make_device_sign_in(provider.id, provider.config.options)
-    return None if sign_in is None else DeviceSigner(sign_in, provider.id, credentials)
-
-
-def _make_keyring_signer(
-    provider: Provider, key: KeyringKey, credentials: Credentials, service: Service | None
-) -> "Signer":
-    from codeloop.model.credentials.system_keyring import KeyringSigner
-
-    make_headers = partial(make_protocol_key_headers, service.protocol if service else "")
-    return KeyringSigner(provider.id, key.origin, make_headers, credentials.remember_key)
-
-
-def _make_key_helper(provider: Provider, service: Service | None) -> "Signer":
-    from codeloop.model.credentials.key_helper import KeyHelper, parse_helper_command
-
-    options = provider.config.options
-    make_headers = partial(make_protocol_key_headers, service.protocol if service else "")
-    ttl = _read_deadline(provider.id, "apiKeyHelperTtl", options.get("apiKeyHelperTtl"), KEY_HELPER_TTL.seconds)
-    command = parse_helper_command(provider.id, options["apiKeyHelper"])
-    return KeyHelper(provider.id, command, make_headers, ttl)
-
-
-def _find_key(
-    provider: Provider, url: str, credentials: Credentials, environment: Mapping[str, str]
-) -> str | KeyringKey | None:
-    """Return the configured key, else the environment's, else the stored one: a text, or its entry in the keyring."""
-    if provider.configured_key:
-        return provider.configured_key
-    environment_key = find_environment_key(provider.env, environment)
-    if environment_key is not None:
-        return environment_key.value
-    # A key for one of these addresses is valid at all of them, as with Bedrock, which has two.
-    templates = (provider.default_url, *list_service_urls(provider.id, provider.npm))
-    service_urls = [resolved for template in templates if (resolved := resolve_url(template, environment))]
-    return credentials.find_key(provider.id, url, service_urls)
-
-
-def _describe_missing_key(provider: Provider) -> str:
+def describe_missing_key(provider: Provider) -> str:
+    """Return that a provider has no key, and how to give it one."""
     missing = "There is no key" if load_chain(provider.id) is None else "There are no credentials"
     return f"{missing} for {provider.name}. {describe_key_setup(provider)}"
 
@@ -292,7 +222,8 @@ def describe_key_setup(provider: Provider) -> str:
     return f"Set {names}, or run {login}." if names else f"Run {login}."
 
 
-def _describe_missing_address(provider: Provider, url: str, environment: Mapping[str, str]) -> str:
+def describe_missing_address(provider: Provider, url: str, environment: Mapping[str, str]) -> str:
+    """Return why a provider's address (`url`, perhaps with `${NAME}` in it) is not known, and how to name it."""
     missing = [name for name in re.findall(_VARIABLE_PATTERN, url) if not environment.get(name)]
     options = {name: option for option, name in SETTING_VARIABLES.get(provider.id, {}).items()}
     if missing:
@@ -302,7 +233,8 @@ def _describe_missing_address(provider: Provider, url: str, environment: Mapping
     return f"The address of {provider.name} is not known. Set provider.{provider.id}.options.baseURL in codeloop.json."
 
 
-def _read_headers(provider_id: str, value: object) -> dict[str, str]:
+def read_headers(provider_id: str, value: object) -> dict[str, str]:
+    """Return the option `headers` of a provider. Raises ModelUnavailable: it is not an object of texts."""
     try:
         return msgspec.convert(value or {}, dict[str, str], strict=False)
     except msgspec.ValidationError as error:
@@ -325,7 +257,7 @@ def read_concurrency(provider: Provider) -> int | None:
             )
 
 
-def _read_deadline(provider_id: str, name: str, value: object, default: float) -> float:
+def read_deadline(provider_id: str, name: str, value: object, default: float) -> float:
     """Return a deadline or a key's lifetime in seconds: the configuration has milliseconds, or false for none."""
     match value:
         case None | True:

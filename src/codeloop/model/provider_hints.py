@@ -59,7 +59,7 @@ class ProviderHints(Struct, frozen=True):
     def _find_preferred_key(self) -> KeySource | None:
         """Return the source of a key that takes precedence over a stored one.
 
-        The order is that in which `provider.make_endpoint` looks for a key.
+        The order is that in which `endpoints.make_endpoint` looks for a key.
         """
         name = self.provider.id
         if self.is_sent_by_plugin:

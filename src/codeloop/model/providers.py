@@ -27,16 +27,15 @@ from codeloop.model.chat import ChatModel, ModelInfo
 from codeloop.model.credentials.chains import load_chain
 from codeloop.model.credentials.environment import find_environment_key, remove_keys
 from codeloop.model.credentials.store import Credentials
+from codeloop.model.endpoints import make_endpoint
 from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnsupportedProtocol, WrongKeyOrigin
 from codeloop.model.prices import Prices
 from codeloop.model.provider import (
-    EMPTY_PROVIDER_CONFIG,
+    NO_ORIGINS,
+    ConfigOrigins,
     Provider,
-    SettingFinder,
-    find_no_setting,
     has_device_sign_in,
-    make_endpoint,
-    merge_provider,
+    merge_with_own,
     read_concurrency,
     resolve_base_url,
     resolve_settings,
@@ -84,7 +83,7 @@ class Providers:
     """All providers and models that the catalog and the configuration name.
 
     `environment` is the process's; `credentials` are the stored keys; `local` are the servers that are looked for on
-    this machine; `find_setting` finds where a setting was read from; `list_plugin_providers` returns the ids of the
+    this machine; `origins` says where the configuration is from; `list_plugin_providers` returns the ids of the
     providers whose requests a plugin sends or signs, once the user has signed in.
     """
 
@@ -95,16 +94,17 @@ class Providers:
         credentials: Credentials,
         environment: Mapping[str, str],
         local: Sequence[LocalServer] = LOCAL_SERVERS,
-        find_setting: SettingFinder = find_no_setting,
+        origins: ConfigOrigins = NO_ORIGINS,
         list_plugin_providers: Callable[[], AbstractSet[str]] = frozenset,
     ) -> None:
         self._config = config
         self._catalog = catalog
         self.credentials = credentials
         self.environment = environment
-        self.find_setting = find_setting
+        self.find_setting = origins.find_setting
         self._local = {server.id: server for server in local}
         self.list_plugin_providers = list_plugin_providers
+        self._own = origins.own
         self._slots: dict[str, asyncio.Semaphore] = {}
         """By provider with `options.concurrency`: the semaphore of its requests."""
 
@@ -332,8 +332,8 @@ class Providers:
         return provider_id not in self._config.disabled_providers and (only is None or provider_id in only)
 
     def _find_provider(self, provider_id: str) -> Provider | None:
-        config = self._config.provider.get(provider_id, EMPTY_PROVIDER_CONFIG)
-        return merge_provider(provider_id, self._catalog.find_row(provider_id), config, self._local.get(provider_id))
+        row, local = self._catalog.find_row(provider_id), self._local.get(provider_id)
+        return merge_with_own(provider_id, row, self._config.provider.get(provider_id), local, self._own)
 
     def _find_key_source(self, provider: Provider, stored_names: AbstractSet[str]) -> str:
         """Return the source of a provider's key, as in `UsableProvider`; empty: no key and no configured address."""

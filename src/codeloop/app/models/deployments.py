@@ -11,8 +11,9 @@ from codeloop.config.file_entries import write_value
 from codeloop.model.catalog.azure_deployments import Deployment, KeyRefused, list_deployments, make_model_entries
 from codeloop.model.catalog.services import list_service_urls
 from codeloop.model.credentials.store import Credentials
+from codeloop.model.endpoints import make_endpoint
 from codeloop.model.errors import ModelUnavailable
-from codeloop.model.provider import Provider, make_endpoint, resolve_base_url, resolve_settings, resolve_url
+from codeloop.model.provider import Provider, resolve_base_url, resolve_settings, resolve_url
 from codeloop.schema.errors import OperationError
 
 _MAX_NAMES = 8

@@ -11,6 +11,7 @@ from codeloop.app.settings import ProjectSettings, digest_surroundings
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.chat import ChatModel, ModelInfo
 from codeloop.model.credentials.store import Credentials
+from codeloop.model.provider import ConfigOrigins
 from codeloop.model.providers import Providers, list_choices
 from codeloop.schema.message import ModelRef
 
@@ -177,7 +178,7 @@ def make_providers(settings: ProjectSettings) -> Providers:
         Catalog(settings.paths.cache),
         Credentials(settings.paths.credentials_file),
         settings.environment,
-        find_setting=settings.loaded.describe_origin,
+        origins=ConfigOrigins(settings.loaded.describe_origin, settings.loaded.own_providers),
         list_plugin_providers=cache(partial(_find_signing_providers, settings)),
     )
 

@@ -1,0 +1,53 @@
+"""Finds what of the merged configuration is the user's own, so that no project sends their keys elsewhere."""
+
+import os
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from codeloop.config.references import REFERENCE_PATTERN
+from codeloop.config.sources import Origin
+from codeloop.kit.jsonc import KeyPath
+from codeloop.schema.config import ProviderConfig
+from codeloop.schema.own_providers import OwnProviders
+from codeloop.schema.wire import replace
+
+_SECTION = "provider"
+# An address that is a variable of the user as a whole is one that the user named.
+_VARIABLE = re.compile(r"\{env:[^{}:]+\}")
+
+
+def find_own_providers(
+    own: Mapping[str, ProviderConfig],
+    effective: Mapping[str, ProviderConfig],
+    origins: Mapping[KeyPath, Origin],
+    root: Path,
+) -> OwnProviders:
+    """Return the user's part of the providers.
+
+    `own`: the providers as the user's layers alone configure them; `effective`: as all do; `root`: the project.
+    """
+    configs = dict(own)
+    keys: set[KeyPath] = set()
+    for path, origin in origins.items():
+        if path[0] != _SECTION:
+            continue
+        if not origin.layer.is_project or _is_borrowed(origin, root):
+            keys.add(path[1:])
+        if origin.layer.is_project and path[2:] == ("options", "baseURL") and _VARIABLE.fullmatch(str(origin.raw)):
+            name = str(path[1])
+            config = configs.get(name) or ProviderConfig()
+            url = effective[name].options["baseURL"]
+            configs[name] = replace(config, options={**config.options, "baseURL": url})
+    return OwnProviders(configs, frozenset(keys))
+
+
+def _is_borrowed(origin: Origin, root: Path) -> bool:
+    """Return whether a text of a project holds a variable, or a file outside of the project."""
+    references = REFERENCE_PATTERN.findall(origin.raw) if isinstance(origin.raw, str) else ()
+    return any(kind == "env" or _is_outside(origin.layer.base, name.strip(), root) for kind, name in references)
+
+
+def _is_outside(base: Path, name: str, root: Path) -> bool:
+    path = os.path.realpath(base / name)
+    return name.startswith(("~", "$HOME")) or not Path(path).is_relative_to(os.path.realpath(root))
