@@ -1,5 +1,10 @@
 """Work trees for user interfaces: carries out `/worktree`, and describes work trees, merges, and what would be lost."""
 
+import re
+import shlex
+
+from msgspec import Struct
+
 from codeloop.client.client import Client
 from codeloop.client.formatting import format_time
 from codeloop.kit.text.terminal_text import one_line
@@ -24,8 +29,15 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.resources import Worktree
 
-USAGE = "[NAME | list | diff NAME | merge NAME [--into BRANCH] | rebase NAME | remove NAME | copy NAME FILE...]"
+USAGE = (
+    "[NAME [PROMPT] | create [NAME] [--base REF] [--sparse DIR] [PROMPT] | list | diff NAME [--stat] | rebase NAME"
+    " | merge NAME [--into BRANCH] [-m MESSAGE] [--file FILE] | remove NAME... [--force] | remove --clean"
+    " | copy NAME FILE...]"
+)
+# As those of `codeloop worktree`; `create` opens a work tree, as a name does.
 _VERBS = ("list", "diff", "merge", "rebase", "remove", "copy")
+_CREATE_VERB = "create"
+_CREATE_OPTION = r"(--base|--sparse)[ =]+(\S+)\s*"
 _MAX_LISTED = 5
 # By the state of a work tree that is not `ready`.
 _PROBLEMS_BY_STATE = {
@@ -41,6 +53,33 @@ def is_worktree_verb(words: str) -> bool:
     No words count as the verb `list`.
     """
     return not words or words.split(maxsplit=1)[0] in _VERBS
+
+
+async def open_named_worktree(client: Client, words: str) -> tuple[Worktree, bool, str]:
+    """Open the work tree that the words after `/worktree` name, which is made if there is none, or `create` one.
+
+    Returns it, whether it was created now, and the words after the name: a prompt. Raises CodeloopError.
+    """
+    name, _, prompt = words.partition(" ")
+    if name != _CREATE_VERB:
+        tree, is_new = await find_or_create_worktree(client, name)
+        return tree, is_new, prompt.strip()
+    name, base, sparse, rest = "", None, list[str](), prompt.strip()
+    # Options may stand before the name and behind it.
+    while rest:
+        if match := re.match(_CREATE_OPTION, rest):
+            rest = rest[match.end() :]
+            if match[1] == "--base":
+                base = match[2]
+            else:
+                sparse.append(match[2])
+        elif name:
+            break
+        else:
+            name, _, rest = rest.partition(" ")
+            rest = rest.strip()
+    tree = await client.call(WORKTREE_CREATE, CreateWorktree(name=name or None, base=base, sparse=sparse or None))
+    return tree, True, rest
 
 
 async def find_or_create_worktree(client: Client, name: str, base: str | None = None) -> tuple[Worktree, bool]:
@@ -79,28 +118,82 @@ async def run_worktree_command(client: Client, words: str) -> list[str]:
 
     Raises CodeloopError.
     """
-    verb, *names = words.split() or ["list"]
-    if verb == "list" and not names:
-        return format_worktree_list(await client.call(WORKTREE_OVERVIEW, NoArguments()))
-    is_forced = verb == "remove" and "--force" in names
-    names = [name for name in names if name != "--force"]
-    into = None
-    if verb == "merge" and len(names) == 3 and names[1] == "--into":
-        names, into = names[:1], names[2]
-    if not names or (len(names) > 1 and verb != "copy") or verb == "list":
-        raise UsageProblem(f"Usage: /worktree {USAGE}")
-    match verb:
+    arguments = _parse_verb(words or "list")
+    names: list[str] = arguments.names
+    match arguments.verb:
+        case "list":
+            return format_worktree_list(await client.call(WORKTREE_OVERVIEW, NoArguments()))
         case "diff":
-            return format_worktree_diff(await client.call(WORKTREE_DIFF, WorktreeName(name=names[0]))).split("\n")
+            changes = await client.call(WORKTREE_DIFF, WorktreeName(name=names[0]))
+            return (format_diff_stat(changes) if arguments.stat else format_worktree_diff(changes)).split("\n")
         case "merge":
-            return describe_merge(await client.call(WORKTREE_MERGE, MergeWorktree(name=names[0], into=into)))
+            request = MergeWorktree(
+                name=names[0], into=arguments.into, message=arguments.message, files=arguments.files or None
+            )
+            return describe_merge(await client.call(WORKTREE_MERGE, request))
         case "rebase":
             return describe_rebase(names[0], await client.call(WORKTREE_REBASE, WorktreeName(name=names[0])))
         case "copy":
             files = await client.call(WORKTREE_COPY, CopyToWorktree(name=names[0], files=names[1:]))
             return [f"Copied: {' '.join(files)}"]
         case _:
-            return await _remove(client, names[0], is_forced=is_forced)
+            # All names are looked up first, so that a wrong one removes nothing.
+            trees = [await find_worktree(client, name) for name in names]
+            if arguments.clean:
+                trees = [tree for tree in await client.call(WORKTREE_OVERVIEW, NoArguments()) if not list_losses(tree)]
+            lines = [line for tree in trees for line in await _remove(client, tree, is_forced=arguments.force)]
+            return lines or ["There is no work tree that holds nothing new."]
+
+
+class _Arguments(Struct):
+    """The words after `/worktree`: a verb, the names after it, and the options of `codeloop worktree`."""
+
+    verb: str
+    names: list[str]
+    files: list[str]
+    into: str | None = None
+    message: str | None = None
+    stat: bool = False
+    force: bool = False
+    clean: bool = False
+
+
+def _parse_verb(words: str) -> _Arguments:
+    """Read a verb with its names and options. Raises UsageProblem."""
+    try:
+        verb, *rest = shlex.split(words)
+    except ValueError as error:
+        raise UsageProblem(f"/worktree {words}: a quote is not closed.") from error
+    arguments = _Arguments(verb=verb, names=[], files=[])
+    while rest:
+        word, separator, value = rest.pop(0).partition("=")
+        match verb, word:
+            case "diff", "--stat":
+                arguments.stat = True
+            case "remove", "--force":
+                arguments.force = True
+            case "remove", "--clean":
+                arguments.clean = True
+            case "merge", "--into" | "-m" | "--message" | "--file" if separator or rest:
+                value = value if separator else rest.pop(0)
+                if word == "--file":
+                    arguments.files.append(value)
+                elif word == "--into":
+                    arguments.into = value
+                else:
+                    arguments.message = value
+            case _ if word.startswith("-"):
+                raise UsageProblem(
+                    f"/worktree {verb} has no option {word}, or it lacks a value. Usage: /worktree {USAGE}"
+                )
+            case _:
+                arguments.names.append(word + separator + value)
+    count, is_open = len(arguments.names), verb in {"copy", "remove"}
+    least = {"list": 0, "copy": 2, "remove": 0 if arguments.clean else 1}.get(verb, 1)
+    most = {"list": 0, "remove": 0}.get(verb, 1) if not is_open or arguments.clean else count
+    if not least <= count <= most:
+        raise UsageProblem(f"Usage: /worktree {USAGE}")
+    return arguments
 
 
 async def find_worktree(client: Client, name: str) -> WorktreeOverview:
@@ -113,13 +206,13 @@ async def find_worktree(client: Client, name: str) -> WorktreeOverview:
     return found_tree
 
 
-async def _remove(client: Client, name: str, *, is_forced: bool) -> list[str]:
-    tree = await find_worktree(client, name)
+async def _remove(client: Client, tree: WorktreeOverview, *, is_forced: bool) -> list[str]:
     losses = list_losses(tree)
     if losses and not is_forced:
         return [
             *losses,
-            f"Nothing was removed. To commit that to {tree.branch} and remove it: remove {tree.name} --force",
+            f"{tree.name} was not removed.",
+            f"To commit that to {tree.branch} and remove it: /worktree remove {tree.name} --force",
         ]
     await client.call(WORKTREE_REMOVE, RemoveWorktree(directory=tree.directory, force=is_forced))
     return describe_removal(tree, is_forced=is_forced)
@@ -179,6 +272,15 @@ def format_worktree_diff(worktree_diff: WorktreeDiff) -> str:
     missing = [f"{file.file}: its diff is too large to be shown" for file in worktree_diff.files if file.patch is None]
     patches = "".join(file.patch or "" for file in worktree_diff.files)
     return "\n".join([patches.rstrip("\n"), *missing]).strip("\n") or f"Nothing differs from {worktree_diff.base}."
+
+
+def format_diff_stat(worktree_diff: WorktreeDiff) -> str:
+    """Format the files that a work tree changed, a line each, with how many lines changed."""
+    rows = (
+        f"{file.status or 'modified':8}  +{file.additions} -{file.deletions}  {file.file}"
+        for file in worktree_diff.files
+    )
+    return "\n".join(rows) or f"Nothing differs from {worktree_diff.base}."
 
 
 def describe_merge(worktree_merge: WorktreeMerge) -> list[str]:

@@ -88,6 +88,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         """None until the first tab is mounted."""
         self.opened_event = asyncio.Event()
         """Set once the project is open."""
+        self._opening_lock = asyncio.Lock()
         self.quit_event = asyncio.Event()
         """Set when the user leaves."""
         self.tasks = {}
@@ -138,6 +139,11 @@ class Ui(TerminalApp, inherit_bindings=False):
 
         None: an empty tab, whose first prompt creates a session. Raises CodeloopError.
         """
+        # One after the other: two that are opened at once would take the same empty tab, or one that is half mounted.
+        async with self._opening_lock:
+            return await self._open_tab(session, into)
+
+    async def _open_tab(self, session: Session | None, into: SessionTab | None) -> SessionTab:
         tabs_with_session = (tab for tab in self.tabs if session and tab.session and tab.session.id == session.id)
         tab = next(tabs_with_session, into) or next((tab for tab in self.tabs if tab.view is None), None)
         if tab is None:

@@ -1,10 +1,12 @@
 """What stands beside a conversation: changed files with their diffs, what is undone, the servers."""
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
 from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
 from codeloop.schema.live_events import (
     DirectoryRef,
     InstanceDisposed,
@@ -91,3 +93,18 @@ async def test_an_answer_that_was_cut_off_says_so_when_its_session_is_opened(tmp
     last["info"].pop("finish", None)
     async with stored(tmp_path, size=(80, 24), client=client) as it:
         await it.sees("The last answer has no end")
+
+
+@pytest.mark.slow
+async def test_tabs_that_are_opened_at_once_hold_one_session_each(tmp_path: Path) -> None:
+    async with (
+        open_scripted_project(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk,
+        played(desk, tmp_path / "state", size=(100, 30)) as ui,
+    ):
+        await ui.type("say hello", "enter")
+        await ui.answered("Hello.")
+        sessions = [await desk.client.call(SESSION_CREATE, CreateSession()) for _ in range(4)]
+        tabs = await asyncio.gather(*(ui.ui.open_tab(session) for session in sessions))
+        assert len(set(tabs)) == 4
+        assert [tab.session for tab in tabs] == sessions
+        assert len(ui.ui.tabs) == 5

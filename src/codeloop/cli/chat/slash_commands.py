@@ -27,8 +27,8 @@ from codeloop.client.slash.waiting_session import find_waiting_session
 from codeloop.client.undo_redo import redo_last, undo_last
 from codeloop.client.worktrees import (
     describe_opened_worktree,
-    find_or_create_worktree,
     is_worktree_verb,
+    open_named_worktree,
     run_worktree_command,
 )
 from codeloop.kit.text.suggest import find_similar, format_suggestion
@@ -261,12 +261,11 @@ async def _use_worktree(chat: LineConversation, words: str) -> None:
     if is_worktree_verb(words):
         chat.show_text("\n".join(await run_worktree_command(chat.client, words)))
         return
-    name, _, prompt = words.partition(" ")
-    tree, is_new = await find_or_create_worktree(chat.client, name)
+    tree, is_new, prompt = await open_named_worktree(chat.client, words)
     await chat.switch_session(None, tree.directory)
     chat.show_text("\n".join(describe_opened_worktree(tree, is_new=is_new)))
-    if prompt.strip():
-        await run_line(chat, prompt.strip())
+    if prompt:
+        await run_line(chat, prompt)
 
 
 async def _manage_permissions(chat: LineConversation, words: str) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from codeloop.client.local import LocalClient
-from codeloop.client.worktrees import run_worktree_command
+from codeloop.client.worktrees import open_named_worktree, run_worktree_command
 from codeloop.config.paths import find_paths
 from codeloop.config.trust.store import find_trust_record, trust_directory
 from codeloop.schema.bounds.session import SLOW_CHECKOUT_TIME
@@ -204,6 +204,47 @@ async def test_a_list_with_a_name_is_a_mistake_and_removes_nothing(tmp_path: Pat
         assert folder.is_dir()
         assert await run_worktree_command(client, "remove one") == ["Removed one."]
         assert not folder.exists()
+
+
+@pytest.mark.slow
+async def test_verbs_of_a_conversation_take_what_those_of_the_command_take(tmp_path: Path) -> None:
+    repository(tmp_path / "work", FILES)
+    async with served(tmp_path) as it:
+        client = LocalClient(await it.project())
+        tree, is_new, prompt = await open_named_worktree(client, "create one --base main fix the user's  name")
+        assert (tree.name, tree.base, is_new, prompt) == ("one", "main", True, "fix the user's  name")
+        again, is_new, prompt = await open_named_worktree(client, "one go on")
+        assert (again.directory, is_new, prompt) == (tree.directory, False, "go on")
+        two, *_ = await open_named_worktree(client, "create --sparse=sub two")
+        await open_named_worktree(client, "create")
+        write(Path(tree.directory), {"new.txt": "n\n", "other.txt": "o\n"})
+        assert await run_worktree_command(client, "diff one --stat") == [
+            "added     +1 -0  new.txt",
+            "added     +1 -0  other.txt",
+        ]
+        lines = await run_worktree_command(client, "remove one")
+        assert lines[-1].endswith("remove it: /worktree remove one --force")
+        for wrong in (
+            "remove",
+            "remove one --clean",
+            "diff",
+            "diff one two",
+            "diff one --into main",
+            "merge one --into",
+            "copy one",
+            "merge 'one",
+        ):
+            with pytest.raises(UsageProblem, match="/worktree"):
+                await run_worktree_command(client, wrong)
+        merged = await run_worktree_command(client, "merge one --into=main -m 'All of it' --file new.txt")
+        assert merged[-1].startswith("main holds it: ")
+        assert "All of it" in git(tmp_path / "work", "log", "--format=%s", "-3", "main")
+        assert "other.txt" not in git(tmp_path / "work", "ls-files")
+        assert "Removed two." in await run_worktree_command(client, "remove --clean")
+        assert not Path(two.directory).exists()
+        assert Path(tree.directory).exists()
+        assert await run_worktree_command(client, "remove one --force") != []
+        assert await run_worktree_command(client, "list") == ["No work trees. `codeloop --worktree NAME` makes one."]
 
 
 async def test_ignored_files_go_along_by_rule(tmp_path: Path) -> None:

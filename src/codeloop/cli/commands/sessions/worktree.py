@@ -17,6 +17,7 @@ from codeloop.client.worktrees import (
     describe_rebase,
     describe_removal,
     find_worktree,
+    format_diff_stat,
     format_worktree_diff,
     format_worktree_list,
     list_losses,
@@ -98,10 +99,8 @@ def diff(name: str, *, stat: bool, as_json: bool) -> None:
     if as_json:
         print_json(worktree_diff)
     elif stat:
-        for file in worktree_diff.files:
-            click.echo(
-                escape_controls(f"{file.status or 'modified':8}  +{file.additions} -{file.deletions}  {file.file}")
-            )
+        if worktree_diff.files:
+            click.echo(escape_controls(format_diff_stat(worktree_diff)))
     else:
         colour = has_colour(sys.stdout)
         for line in format_worktree_diff(worktree_diff).split("\n"):

@@ -9,8 +9,8 @@ from codeloop.client.client import Client
 from codeloop.client.slash.compare import Comparison, format_comparison, run_comparison
 from codeloop.client.worktrees import (
     describe_opened_worktree,
-    find_or_create_worktree,
     is_worktree_verb,
+    open_named_worktree,
     run_worktree_command,
 )
 from codeloop.kit.text.terminal_text import escape_controls
@@ -41,13 +41,12 @@ async def open_worktree(ui: Ui, words: str) -> None:
         lines = await run_worktree_command(ui.client, words)
         await _show_result(ui, words or "list", lines)
         return
-    name, _, prompt = words.partition(" ")
-    tree, is_new = await find_or_create_worktree(ui.client, name)
+    tree, is_new, prompt = await open_named_worktree(ui.client, words)
     session = await ui.launch.create_session(ui.sessions.target.get_directory_client(tree.directory))
     tab = await ui.open_tab(session)
     ui.say(escape_controls("\n".join(describe_opened_worktree(tree, is_new=is_new))))
-    if prompt.strip():
-        await send_prompt(ui, tab, PromptEntry(prompt.strip()), "steer")
+    if prompt:
+        await send_prompt(ui, tab, PromptEntry(prompt), "steer")
 
 
 async def compare_models(ui: Ui, words: str) -> None:
