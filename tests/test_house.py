@@ -462,6 +462,8 @@ def late_imports() -> dict[str, set[tuple[str, str]]]:
         )
         if own.startswith("codeloop.schema.api"):
             own, bases = "codeloop.app.dispatch", ("codeloop.app.handlers",)
+        if own.startswith("codeloop.server.preview"):
+            bases = ("codeloop.server.preview",)
         texts = [node.value for node in ast.walk(tree(path)) if isinstance(node, ast.Constant)]
         targets = [text.split(":") for text in texts if isinstance(text, str) and TARGET.fullmatch(text)]
         loaded = {(full, name) for module, name in targets for base in bases if (full := f"{base}.{module}") in modules}
