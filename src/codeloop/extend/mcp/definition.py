@@ -33,6 +33,8 @@ class OAuthSettings(Wire):
 
     client_id: str = msgspec.field(default="", name="clientId")
     client_secret: str = ""
+    issuer: str = ""
+    """The address of the provider that gets the client secret; "": only the server itself gets it."""
     scope: str = ""
     callback_port: int = 0
     redirect_uri: str = ""

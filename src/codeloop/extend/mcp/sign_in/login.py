@@ -19,6 +19,7 @@ from codeloop.extend.mcp.transport.failures import (
 )
 from codeloop.extend.mcp.transport.http_client import make_http_client
 from codeloop.extend.mcp.transport.transports import silence_package_logging
+from codeloop.net.hosts import add_brackets
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_SIGN_IN
 from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
@@ -26,7 +27,7 @@ from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
 if TYPE_CHECKING:
     import httpx2
     from mcp.client.auth import OAuthClientProvider
-    from mcp.shared.auth import OAuthClientMetadata
+    from mcp.shared.auth import OAuthClientMetadata, OAuthMetadata
 
 _PROTOCOL_VERSION = "2025-06-18"
 # A request that any MCP server understands: it provokes the refusal that starts the sign-in.
@@ -144,7 +145,8 @@ class _SignInFlow:
         """Sign in at the server of this name and store the tokens; return a line for the user. Raises CodeloopError."""
         silence_package_logging()
         provider = self._provider = self._make_provider()
-        async with make_http_client({}, _force_refusal(provider, self._challenge), lambda _status: None) as http:
+        auth = _force_refusal(provider, self._challenge)
+        async with make_http_client(self._config.url, {}, auth, lambda _status: None) as http:
             try:
                 headers = {**self._config.headers, "accept": "application/json, text/event-stream"}
                 async with http.stream("POST", self._config.url, json=_INITIALIZE_REQUEST, headers=headers) as answer:
@@ -159,7 +161,7 @@ class _SignInFlow:
             url=self._config.url,
             access="",
             token_endpoint=str(metadata.token_endpoint) if metadata else "",
-            revocation_endpoint=str(metadata.revocation_endpoint or "") if metadata else "",
+            revocation_endpoint=_find_revocation_endpoint(metadata) if metadata else "",
             resource=context.get_resource_url() if context.should_include_resource_param(_PROTOCOL_VERSION) else "",
             client=self._client_info.model_dump(mode="json", exclude_none=True) if self._client_info else {},
         )
@@ -207,10 +209,35 @@ class _SignInFlow:
     async def _show_address(self, url: str) -> None:
         metadata = self._provider.context.oauth_metadata if self._provider is not None else None
         methods = (metadata.token_endpoint_auth_methods_supported if metadata else None) or [_BASIC_METHOD]
+        token_endpoint = str(metadata.token_endpoint) if metadata else self._config.url
+        _check_secret(self._config.url, self._settings, token_endpoint)
         # The methods that the provider accepts are known only now, after the discovery.
         if self._settings.client_id and self._settings.client_secret and "client_secret_post" not in methods:
             self._client_info.token_endpoint_auth_method = _BASIC_METHOD
         self._user.show(url)
+
+
+def _check_secret(server_url: str, settings: OAuthSettings, token_endpoint: str) -> None:
+    """Raise CodeloopError if the configured secret would go where neither the server nor the issuer is."""
+    wanted = _find_origin(token_endpoint)
+    known = [_find_origin(url) for url in (server_url, settings.issuer) if url]
+    if settings.client_secret and wanted not in known:
+        raise CodeloopError(
+            f"The configured clientSecret is for {' or '.join(known)}, and is not sent to {wanted}, where the server "
+            f'wants the sign-in. If you registered the client there, set `"oauth": {{"issuer": "{wanted}"}}`.'
+        )
+
+
+def _find_revocation_endpoint(metadata: "OAuthMetadata") -> str:
+    """Return where a sign-in is ended: with the secret, so nowhere but where the tokens are from. "": it can't be."""
+    endpoint = str(metadata.revocation_endpoint or "")
+    return endpoint if _find_origin(endpoint) == _find_origin(str(metadata.token_endpoint)) else ""
+
+
+def _find_origin(url: str) -> str:
+    parts = urlsplit(url)
+    port = parts.port or {"https": 443, "http": 80}.get(parts.scheme)
+    return f"{parts.scheme}://{add_brackets((parts.hostname or '').lower())}:{port}"
 
 
 def _force_refusal(provider: "OAuthClientProvider", challenge: str | None) -> "httpx2.Auth":

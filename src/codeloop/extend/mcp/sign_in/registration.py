@@ -39,7 +39,7 @@ async def check_registration(name: str, config: RemoteDefinition, error: SignInN
     with suppress(*list_request_errors()):
         async with (
             asyncio.timeout(MCP_LIST.seconds),
-            make_http_client({}, httpx2.Auth(), lambda _status: None) as client,
+            make_http_client(config.url, {}, httpx2.Auth(), lambda _status: None) as client,
         ):
             is_closed = await _refuses_registration(config.url, error.challenge, client)
     if is_closed:

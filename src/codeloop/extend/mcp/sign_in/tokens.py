@@ -243,7 +243,7 @@ async def sign_out(definition: ServerDefinition, sign_ins: SignIns) -> str | Non
     token = {"token": entry.refresh, "token_type_hint": "refresh_token"} if entry.refresh else {"token": entry.access}
     # Servers that are made with the package `mcp` require this field, which is empty for a client without a secret.
     token["client_secret"] = ""
-    async with make_http_client({}, httpx2.Auth(), lambda _status: None) as client:
+    async with make_http_client(entry.url, {}, httpx2.Auth(), lambda _status: None) as client:
         try:
             answer = await client.send(_make_provider_request(entry.revocation_endpoint, token, entry))
             problem = "" if answer.status_code == _OK else f"its provider answered {answer.status_code}"

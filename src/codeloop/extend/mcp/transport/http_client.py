@@ -1,10 +1,12 @@
 """The HTTP client for one remote server: with its sign-in, the proxies of the environment, and bounded answers."""
 
 import os
-from collections.abc import AsyncGenerator, Callable, Mapping
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
 
 from codeloop.extend.mcp.transport.failures import SignInNeeded
+from codeloop.net.address import classify_non_public, resolve_host
 from codeloop.net.errors import NetworkError
 from codeloop.net.hosts import require_reachable
 from codeloop.net.proxy import find_proxy
@@ -18,12 +20,13 @@ _REFUSAL_STATUSES = frozenset((401, 403))
 
 
 def make_http_client(
-    headers: Mapping[str, str], auth: "httpx2.Auth | None", note_status: Callable[[int], None]
+    server_url: str, headers: Mapping[str, str], auth: "httpx2.Auth | None", note_status: Callable[[int], None]
 ) -> "httpx2.AsyncClient":
     """Return a client for one server and its sign-in, which may be at another host. `note_status` gets each status.
 
     `auth`: None: a refused request raises SignInNeeded. With `httpx2.Auth()`, which adds nothing to a request, the
-    caller handles refusals.
+    caller handles refusals. A host that `server_url` leads to, as for a sign-in, is reached on this machine or in a
+    private network only if the server is there itself.
     """
     import httpx2
 
@@ -36,14 +39,42 @@ def make_http_client(
     return httpx2.AsyncClient(
         headers=dict(headers),
         auth=auth,
-        transport=_make_host_transport(),
+        transport=_make_host_transport(server_url),
         # Reading has no limit here: an event stream may be silent for long, and requests have limits of their own.
         timeout=httpx2.Timeout(MCP_START.seconds, read=None),
         event_hooks={"response": [check_status]},
     )
 
 
-def _make_host_transport() -> "httpx2.AsyncBaseTransport":
+async def _choose_address(url: "httpx2.URL", port: int, server_url: str) -> str | None:
+    """Return the address to connect to for a host that a server leads to; None: the host is the server's own.
+
+    Raises NetworkError: the host is on this machine or in a private network, and the server is not.
+    """
+    server = urlsplit(server_url)
+    server_host = (server.hostname or "").lower()
+    if url.host.lower() == server_host:
+        return None
+    addresses = await _resolve(url.host, port)
+    kinds = {classify_non_public(address) for address in addresses} - {None}
+    if kinds:
+        server_addresses = await _resolve(server_host, server.port or port)
+        server_kinds = {classify_non_public(address) for address in server_addresses}
+        if "loopback" not in server_kinds and not kinds <= server_kinds:
+            kind = ", ".join(sorted(filter(None, kinds)))
+            text = f"{server_host} leads to {url.host} ({kind}): only a server that is there itself may do that"
+            raise NetworkError("connect", text)
+    return addresses[0] if addresses else None
+
+
+async def _resolve(host: str, port: int) -> Sequence[str]:
+    try:
+        return await resolve_host(host, port)
+    except OSError as error:
+        raise NetworkError("refused", f"{host} has no address: {error.strerror or error}") from error
+
+
+def _make_host_transport(server_url: str) -> "httpx2.AsyncBaseTransport":
     """Return a transport that reaches each host directly or through the environment's proxy for it."""
     import httpx2
 
@@ -52,13 +83,18 @@ def _make_host_transport() -> "httpx2.AsyncBaseTransport":
     class ByHost(httpx2.AsyncBaseTransport):
         async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
             url = request.url
-            try:
-                require_reachable(url.host)
-            except NetworkError as error:
-                raise httpx2.ConnectError(str(error), request=request) from None
             port = url.port or (443 if url.scheme == "https" else 80)
             # For each request, since a sign-in goes to other hosts than the server's.
             proxy = find_proxy(url.scheme, url.host, port, os.environ)
+            try:
+                require_reachable(url.host)
+                address = await _choose_address(url, port, server_url)
+            except NetworkError as error:
+                raise httpx2.ConnectError(str(error), request=request) from None
+            if address is not None and proxy is None:
+                # The very address that was looked at: a name may lead elsewhere a moment later.
+                request.extensions = {**request.extensions, "sni_hostname": url.host}
+                request.url = url.copy_with(host=address)
             is_secure = url.scheme == "https" or (proxy or "").startswith("https")
             transport = transports.get((proxy, is_secure))
             if transport is None:

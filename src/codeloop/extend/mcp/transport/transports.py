@@ -304,7 +304,7 @@ async def _open_remote(
     def note_status(status: int) -> None:
         connection.status = status
 
-    http_client = make_http_client(config.headers, dependencies.make_auth(target.definition), note_status)
+    http_client = make_http_client(config.url, config.headers, dependencies.make_auth(target.definition), note_status)
     if transport == "sse":
         async with _make_client(open_sse(config.url, http_client), target, mode) as client:
             yield client
