@@ -9,7 +9,8 @@ CODE := src bench tests examples scripts
 unexport PYTHONDONTWRITEBYTECODE
 # Where LC_ALL=C says so, the interpreter would not read the path of a clone that is not ASCII.
 export PYTHONUTF8 := 1
-ESCAPES := tests/workspace/sandbox/test_attacks.py tests/workspace/git/test_own_git.py tests/workspace/git/test_escapes_by_git.py
+ESCAPES := tests/workspace/sandbox/test_attacks.py tests/workspace/git/test_own_git.py tests/workspace/git/test_escapes_by_git.py \
+	tests/cli/test_tree_walls.py tests/cli/test_key_origins.py tests/extend/mcp/test_sign_in_walls.py
 # Half of what tests do is wait: for processes, sockets, deadlines. The short ones of `make test` have one more a core.
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 

@@ -24,6 +24,24 @@ def test_keys_of_known_forms_are_hidden_whatever_is_around_them(around: str) -> 
         assert secret not in hider.hide(around.format(text)), text
 
 
+@pytest.mark.parametrize(
+    ("text", "secret"),
+    [
+        ('{"auths": {"ghcr.io": {"auth": "dXNlcjpwYXNzd29yZDEyMw=="}}}', "dXNlcjpwYXNzd29yZDEyMw=="),
+        ("machine api.example.com login me password hunter2hunter", "hunter2hunter"),
+        ("mysql -u root -pS3cretPass db", "S3cretPass"),
+        ("mongodb+srv://me:passw0rd@host/db", "passw0rd"),
+    ],
+)
+def test_what_programs_keep_or_take_as_a_password_is_hidden(text: str, secret: str) -> None:
+    assert secret not in SecretHider().hide(text)
+
+
+@pytest.mark.parametrize("text", ['"auth": "required"', "mysql -p -u root", "mysql --port 3306", "login me to it"])
+def test_what_only_looks_like_a_password_of_a_program_stays(text: str) -> None:
+    assert SecretHider().hide(text) == text
+
+
 def test_a_private_key_is_hidden_also_where_it_was_cut_off() -> None:
     body = "MIIEpAIBAAKCAQEA7\nabcdef\n"
     key = f"-----BEGIN RSA PRIVATE KEY-----\n{body}-----END RSA PRIVATE KEY-----"

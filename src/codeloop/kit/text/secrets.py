@@ -88,6 +88,12 @@ _OPTION_PATTERN = (
     r"(?<=\s)((?:-u|--user)[ =][\"']?[^\s:\"']+:)[^\s\"']{4,}"
     r"|(?<=\s)(--(?:[\w-]{0,40}-)?(?:password|token|secret|api-key|passphrase)[ =][\"']?)[^\s\"'-][^\s\"']{5,}"
 )
+# Docker's `"auth": "..."`, a line of .netrc, `mysql -pPASSWORD`
+_PROGRAM_PATTERN = (
+    r"(\"auth\"\s{0,4}:\s{0,4}\")(?=[a-z+/]*[A-Z0-9])[A-Za-z0-9+/]{12,}={0,2}(?=\")"
+    r"|(\blogin\s{1,4}[^\s\"']{1,80}\s{1,4}password\s{1,4})[^\s\"']{4,}"
+    r"|(\b(?:mysql|mysqldump|mysqladmin|mariadb)\b[^\n|;&]{0,80}?\s-p)[^\s\"'-][^\s\"']{3,}"
+)
 _TERMINAL_COLOUR = r"\x1b\[[0-?]*[ -/]*[@-~]"
 # A value that is not a secret itself: `$TOKEN`, `os.environ[...]`, `config.token`, or `****`.
 _CODE_REFERENCE = r"(?i)(?:\$\{?|%\(|os\.|process\.|self\.|this\.|[*x.…_-]+$|[a-z_]+\.[a-z_.0-9]+$)"
@@ -113,7 +119,7 @@ def _compile_patterns() -> _SecretPatterns:
     return _SecretPatterns(
         key=re.compile(f"{_KEY_START}(?:{forms})", re.DOTALL),
         surrounded=re.compile(f"{_HEADER_PATTERN}|{_URL_CREDENTIAL}"),
-        after_prefix=re.compile(f"{_QUERY_PATTERN}|{_OPTION_PATTERN}"),
+        after_prefix=re.compile(f"{_QUERY_PATTERN}|{_OPTION_PATTERN}|{_PROGRAM_PATTERN}"),
         named=re.compile(_NAME_AND_VALUE),
     )
 

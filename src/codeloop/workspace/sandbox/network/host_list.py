@@ -19,7 +19,7 @@ DEFAULT_HOSTS = (
     ("Node", "registry.npmjs.org", "registry.yarnpkg.com", "repo.yarnpkg.com", "npm.jsr.io", "jsr.io", "nodejs.org"),
     ("browsers for tests", "cdn.playwright.dev", "download.cypress.io"),
     ("Rust", "index.crates.io", "static.crates.io", "crates.io", "static.rust-lang.org"),
-    ("Go", "proxy.golang.org", "sum.golang.org", "go.dev", "dl.google.com"),
+    ("Go", "proxy.golang.org", "sum.golang.org", "dl.google.com"),
     ("Ruby", "rubygems.org", "index.rubygems.org"),
     ("Java", "repo.maven.apache.org", "repo1.maven.org", "maven.google.com", "plugins.gradle.org"),
     ("Gradle", "services.gradle.org", "downloads.gradle.org", "plugins-artifacts.gradle.org"),
