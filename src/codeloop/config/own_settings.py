@@ -14,7 +14,7 @@ from codeloop.schema.wire import replace
 
 _SECTION = "provider"
 # An address that is a variable of the user as a whole is one that the user named.
-_VARIABLE = re.compile(r"\{env:[^{}:]+\}")
+_VARIABLE = r"\{env:[^{}:]+\}"
 
 
 def find_own_providers(
@@ -34,7 +34,7 @@ def find_own_providers(
             continue
         if not origin.layer.is_project or _is_borrowed(origin, root):
             keys.add(path[1:])
-        if origin.layer.is_project and path[2:] == ("options", "baseURL") and _VARIABLE.fullmatch(str(origin.raw)):
+        if origin.layer.is_project and path[2:] == ("options", "baseURL") and re.fullmatch(_VARIABLE, str(origin.raw)):
             name = str(path[1])
             config = configs.get(name) or ProviderConfig()
             url = effective[name].options["baseURL"]
@@ -44,7 +44,7 @@ def find_own_providers(
 
 def _is_borrowed(origin: Origin, root: Path) -> bool:
     """Return whether a text of a project holds a variable, or a file outside of the project."""
-    references = REFERENCE_PATTERN.findall(origin.raw) if isinstance(origin.raw, str) else ()
+    references = re.findall(REFERENCE_PATTERN, origin.raw) if isinstance(origin.raw, str) else ()
     return any(kind == "env" or _is_outside(origin.layer.base, name.strip(), root) for kind, name in references)
 
 
