@@ -21,6 +21,7 @@ from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import list_submodule_paths
 from codeloop.workspace.git.planted.change_times import CommandRuns, read_full_stamp, read_program_stamp
 from codeloop.workspace.git.planted.configured_files import MAX_CONFIG_BYTES, find_configured_files
+from codeloop.workspace.git.planted.entry_changes import describe_lost
 from codeloop.workspace.git.planted.layout import (
     EXECUTED_LINES,
     GIT_FOLDER_ENTRIES,
@@ -176,6 +177,10 @@ class ProjectRepositories:
     def _record(self, difference: int) -> None:
         """Record that a command begins (1) or has ended (-1), or neither (0)."""
         was_running = bool(self._runs.running)
+        if difference > 0 and not was_running:
+            # What is gone by now the user has removed.
+            self._finder.has_news()
+            self._finder.entries.clear()
         self._runs.record(difference)
         if self.on_running is not None and bool(self._runs.running) != was_running:
             self.on_running(self._runs.running_since)
@@ -196,7 +201,7 @@ class ProjectRepositories:
         if self._runs.running or self.is_unchanged:
             return
         # These the user has changed.
-        self._finder.ignore_files.clear()
+        self._finder.entries.clear()
         self._states = PathStates(str(root / ".gitmodules") for root in self._roots)
         self._update_owners()
         folders = self._list_git_folders()
@@ -232,8 +237,8 @@ class ProjectRepositories:
             moves = self._early_moves | self._clean_changed()
             self._early_moves = {}
             self._early_counts.clear()
-            ignored = describe_self_ignoring(self._finder.ignore_files, self._roots)
-            self._finder.ignore_files.clear()
+            ignored = describe_self_ignoring(self._finder.entries.ignore_files, self._roots)
+            self._finder.entries.ignore_files.clear()
             return f"{describe_moves(moves, self._finder.unsearched_folder, self._roots)} {ignored}".strip()
 
     def end_interrupted(self, since: int, user_repositories: AbstractSet[Path]) -> str:
@@ -292,6 +297,27 @@ class ProjectRepositories:
                     cleaner.move([entry])
             self._early_moves |= cleaner.moves
             return is_changed
+
+    @property
+    def has_removals(self) -> bool:
+        """Whether commands may have removed what `describe_lost` describes. Never waits."""
+        if not self._lock.acquire(blocking=False):
+            return True
+        try:
+            self._finder.has_news()
+            return self._finder.entries.has_removals
+        finally:
+            self._lock.release()
+
+    def describe_lost(self) -> str:
+        """Return a text on what commands removed since the last call and no undo brings back, as git ignores it; "".
+
+        Call it before `end_command`, which may look at the disk for long.
+        """
+        with self._lock:
+            self._finder.has_news()
+            removed = self._finder.entries.take_removed()
+        return describe_lost(removed, self._roots, self._environment) if removed else ""
 
     def take_early_warning(self) -> str:
         """Return a text on what was moved away since the last call while commands run, for user and model; "".
