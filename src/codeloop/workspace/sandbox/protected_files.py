@@ -61,10 +61,12 @@ class SandboxWatch(NamedTuple):
 
     `expected`: files that may appear, since codeloop writes them or the user put them back; more may be added later.
     `find_denied` returns the files that rules deny to write: those that did not exist before are moved away.
+    `keeps_ignored`: what it may remove of files that git ignores was kept for undo.
     """
 
     expected: Collection[Path] = ()
     find_denied: Callable[[], Iterable[Path]] = tuple
+    keeps_ignored: bool = False
 
 
 NO_WATCH = SandboxWatch()
@@ -127,6 +129,9 @@ class ProtectedFiles:
             await self._git.carry()
             if self._git.has_waiting and self._repositories is not None:
                 self._repositories.require_check()
+        if self._repositories is not None and not self._watch.keeps_ignored and self._repositories.has_removals:
+            lost = await asyncio.to_thread(self._repositories.describe_lost)
+            self.warnings += [lost] if lost else []
         if self._repositories is not None and self._repositories.try_end_command():
             # None has changed, so there is nothing to look through.
             self._repositories = None

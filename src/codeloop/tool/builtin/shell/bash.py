@@ -105,7 +105,7 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         timeout_ms / 1000,
         directory=workdir,
         policy=policy,
-        watch=make_watch(ctx.workspace, ctx.session),
+        watch=make_watch(ctx.workspace, ctx.session, keeps_ignored=line.analysis.is_destructive),
         has_grants=grants != NO_GRANTS,
     )
     # The output so far, for the case that the call is cancelled.

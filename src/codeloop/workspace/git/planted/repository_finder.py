@@ -10,6 +10,7 @@ from pathlib import Path
 
 from codeloop.kit.guarded_paths import fold_path
 from codeloop.schema.bounds.sandbox import GIT_SEARCH_FOLDERS, GIT_SEARCH_NEW_FOLDERS, GIT_SEARCH_TIME
+from codeloop.workspace.git.planted.entry_changes import EntryChanges
 from codeloop.workspace.sandbox.paths.restricted_paths import FOLDERS_NOT_SEARCHED
 from codeloop.workspace.watch.inotify import ENTRIES_MASK, FILES_MASK, FOLDER_BIT, InotifyWatch
 
@@ -47,8 +48,8 @@ class RepositoryFinder:
         # The folders that this `find` may still search, and those that may still be watched.
         self._remaining_folders = 0
         self._spare_watches = 0
-        self.ignore_files: set[str] = set()
-        """The `.gitignore` files that have changed in watched folders; whoever looks at them clears it."""
+        self.entries = EntryChanges()
+        """What has appeared and gone in watched folders; whoever looks at it clears it."""
         # A folder that was not searched, because there were too many; "" when all were.
         self.unsearched_folder = ""
 
@@ -81,7 +82,7 @@ class RepositoryFinder:
     @property
     def is_unchanged(self) -> bool:
         """Whether nothing that `find` would have to look at has happened in the watched folders since it last began."""
-        return self._watch is not None and not self.has_news() and not self.ignore_files
+        return self._watch is not None and not self.has_news() and not self.entries.ignore_files
 
     @property
     def is_complete(self) -> bool:
@@ -100,8 +101,8 @@ class RepositoryFinder:
         if self._watch is None:
             return False
         for folder, mask, name in self._watch.read_events():
-            if name == ".gitignore":
-                self.ignore_files.add(f"{folder}/{name}")
+            if folder not in self._git_folders:
+                self.entries.note_event(f"{folder}/{name}", name, mask)
             is_layout = mask & FOLDER_BIT or not name or fold_path(name) in _LAYOUT_NAMES
             if is_layout or folder in self._git_folders:
                 self._changed.add(folder)
