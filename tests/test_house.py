@@ -561,7 +561,7 @@ STARTERS = {
     "automation/fleet/local_driver.py": "a thread of the fleet; its output is a file, and outlives it",
     "automation/fleet/remote/ray_driver.py": "runs on a node, maybe without codeloop",
     "automation/fleet/remote/ssh_driver.py": "a thread of the fleet, which writes and reads by turns",
-    "tui/terminal/terminal_watcher.py": "waits for the end of this process",
+    "tui/terminal/terminal_driver.py": "its watcher waits for the end of this process",
     "workspace/sandbox/launcher/": "the launcher, which itself is started there",
 }
 # What waits for a short program in a function without asyncio (`subprocess.run`).
