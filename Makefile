@@ -15,7 +15,7 @@ ESCAPES := tests/workspace/sandbox/test_attacks.py tests/workspace/git/test_own_
 WORKERS ?= $(shell echo $$((2 * $$(getconf _NPROCESSORS_ONLN))))
 
 .DEFAULT_GOAL := help
-.PHONY: FORCE help venv demo quick test slow fresh everyday bare faults e2e web web-e2e interop lsp fuzz attacks check format bench tools reference picture lock clean
+.PHONY: FORCE help venv demo quick test slow fresh everyday bare faults e2e web web-e2e interop lsp fuzz attacks check format bench tools reference map picture lock clean
 
 help:  ## show the targets
 	@awk -F ':.*## ' '/^[a-z0-9-]+:.*## /{printf "  make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -87,9 +87,10 @@ check: $(READY)  ## lint, format, types, floors, sizes
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/pytest tests/test_house.py $(ARGS)
 
-format: $(READY)  ## format, and mend what ruff can mend
+format: $(READY)  ## format, mend what ruff can mend, write the map
 	$(BIN)/ruff check --fix $(CODE)
 	$(BIN)/ruff format $(CODE)
+	@$(BIN)/python -m scripts.build_map
 
 bench: $(READY)  ## print the budgets next to what is measured; ARGS="--only NAME --runs 9"
 	@$(BIN)/python -m bench $(ARGS)
@@ -100,6 +101,9 @@ tools: $(READY)  ## write what models are told of the tools' parameters
 reference: $(READY)  ## write the reference of the library from its docstrings, and the table of models from their rows
 	@$(BIN)/python scripts/build_reference.py
 	@$(BIN)/python scripts/build_models.py
+
+map: $(READY)  ## write docs/map.md, which says what each module is, from the docstrings
+	@$(BIN)/python -m scripts.build_map
 
 picture: $(READY)  ## make the pictures in docs/assets anew: a run of the demo, the terminal UI at work
 	@$(BIN)/python -m scripts.record_demo docs/assets/demo.svg

@@ -13,7 +13,7 @@ from bench.protocols.dialects import DIALECTS
 from bench.scenario_server import Scenario, ScenarioServer
 from bench.subjects import Installation
 from codeloop.model.protocols.anthropic.response import AnthropicReader
-from codeloop.model.protocols.bedrock.event_stream import EventStreamParser
+from codeloop.model.protocols.bedrock.adapter import EventStreamParser
 from codeloop.model.protocols.bedrock.response import BedrockReader
 from codeloop.model.protocols.chat_completions.response import ChatCompletionsReader
 from codeloop.model.protocols.google.response import GoogleReader

@@ -8,7 +8,7 @@ import time
 from pathlib import Path
 
 from bench.bench_run import BenchRun
-from codeloop.app.language.dependent_files import find_dependents
+from codeloop.app.language.servers import find_dependents
 from codeloop.kit.child_process import Launch
 from codeloop.kit.program import Program
 from codeloop.lsp.diagnostics_tracker import FileEdit

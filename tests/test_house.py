@@ -561,13 +561,13 @@ STARTERS = {
     "automation/fleet/local_driver.py": "a thread of the fleet; its output is a file, and outlives it",
     "automation/fleet/remote/ray_driver.py": "runs on a node, maybe without codeloop",
     "automation/fleet/remote/ssh_driver.py": "a thread of the fleet, which writes and reads by turns",
-    "tui/terminal/terminal_watcher.py": "waits for the end of this process",
+    "tui/terminal/terminal_driver.py": "its watcher waits for the end of this process",
     "workspace/sandbox/launcher/": "the launcher, which itself is started there",
 }
 # What waits for a short program in a function without asyncio (`subprocess.run`).
 WAITERS = {
     *("app/doctor/machine_checks.py", "automation/ci/setup_file/install_source.py", "config/project_root.py"),
-    *("automation/schedule/notification.py", "automation/schedule/timers.py", "cli/commands/extend/installer.py"),
+    *("automation/schedule/runner.py", "automation/schedule/timers.py", "cli/commands/extend/installer.py"),
     *("extend/host/javascript/runtime.py", "kit/processes.py", "workspace/git/private/own_git.py"),
     *("workspace/sandbox/launcher/descendants.py", "workspace/snapshot/object_store.py"),
 }

@@ -14,9 +14,9 @@ from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
 from codeloop.kit.desktop_programs import make_desktop_launch, open_browser
 from codeloop.kit.programs import exclude_project_folders, find_program
 from codeloop.tui.terminal.clipboard import read_clipboard_image, read_clipboard_text, write_clipboard
-from codeloop.tui.terminal.desktop import run_opener
 from codeloop.tui.terminal.pictures.protocol import query_outer_terminal
-from codeloop.tui.widgets.prompt.external_editor import EditorFailed, run_editor
+from codeloop.tui.terminal.terminal_app import run_opener
+from codeloop.tui.widgets.prompt.prompt import EditorFailed, run_editor
 from codeloop.workspace.search.ripgrep import Ripgrep
 from tests.cli.program import Desk, bash, call, serving, steps
 from tests.extend.mcp.world import paths_of

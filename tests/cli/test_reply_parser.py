@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from codeloop.cli.questions.reply_parser import OptionChoice, ReplyMeaning, parse_choice, parse_reply
+from codeloop.cli.questions.terminal_questions import OptionChoice, ReplyMeaning, parse_choice, parse_reply
 
 
 @pytest.mark.parametrize(

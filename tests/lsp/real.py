@@ -11,7 +11,7 @@ from tempfile import mkdtemp
 
 import pytest
 
-from codeloop.app.language.dependent_files import find_dependents
+from codeloop.app.language.servers import find_dependents
 from codeloop.kit.child_process import Launch
 from codeloop.kit.program import Program, mark_environment
 from codeloop.lsp.client.diagnostic import format_new_diagnostics

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.app.language.dependent_files import find_dependents
+from codeloop.app.language.servers import find_dependents
 from codeloop.lsp.servers.choice import ProgramSearch, list_servers, select_servers
 from codeloop.lsp.servers.server_row import load_server_rows
 from codeloop.schema.config import LspServerConfig

@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from codeloop.lsp.servers.choice import ProgramSearch, list_servers, select_servers
-from codeloop.lsp.servers.npm_packages import fill_packages
+from codeloop.lsp.servers.choice import ProgramSearch, fill_packages, list_servers, select_servers
 from codeloop.lsp.servers.program_check import has_server
 from codeloop.schema.config import LspServerConfig, ProgramSandboxConfig
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.app.language import dependent_files
+from codeloop.app.language import servers
 from codeloop.lsp import diagnostics_tracker, server_pool
 from tests.support.patient_limits import LONG_LIMIT
 
@@ -15,4 +15,4 @@ def lengthen_language_waits(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(server_pool, "_SHORT_WAIT_SECONDS", long.seconds)
     monkeypatch.setattr(diagnostics_tracker, "LSP_OTHER_FILES_TIME", long)
     monkeypatch.setattr(diagnostics_tracker, "LSP_DIAGNOSTICS_TIME", long)
-    monkeypatch.setattr(dependent_files, "LSP_DEPENDENT_FILES_TIME", long)
+    monkeypatch.setattr(servers, "LSP_DEPENDENT_FILES_TIME", long)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.automation.ci.agent_environment import make_agent_environment
+from codeloop.automation.ci.agent_program import make_agent_environment
 
 TOKEN = "t0ken-of-the-host"
 MODEL_KEYS = {"ANTHROPIC_API_KEY": "sk-ant-0123456789abcdef", "OPENAI_API_KEY": "sk-0123456789abcdefghij"}

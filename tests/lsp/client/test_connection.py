@@ -3,8 +3,7 @@
 import asyncio
 from typing import Any
 
-from codeloop.lsp.client.connection import LspConnection
-from codeloop.lsp.client.message_stream import encode_message
+from codeloop.lsp.client.connection import LspConnection, encode_message
 
 
 class Pipes:

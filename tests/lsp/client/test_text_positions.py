@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from codeloop.lsp.client.message_stream import InvalidStream, MessageReader, encode_message
+from codeloop.lsp.client.connection import InvalidStream, MessageReader, encode_message
 from codeloop.lsp.client.text_positions import Encoding, count_units, find_change, find_index, split_lines
 
 TEXTS = st.lists(st.sampled_from(["a", "bé", "😀", "\n", "\r\n", "\r", "x y", "\u2028"]), max_size=12).map("".join)

@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.tui.dialogs.parts.fuzzy_index import FuzzyIndex, find_match
+from codeloop.tui.dialogs.parts.pick_list import FuzzyIndex, find_match
 
 NAMES = ["src/store/outbox.py", "src/out.py", "Outline of the store", "about", "gpt-4o mini", "İstanbul"]
 

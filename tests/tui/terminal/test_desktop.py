@@ -2,7 +2,7 @@
 
 import pytest
 
-from codeloop.tui.terminal.desktop import find_opener, make_notification
+from codeloop.tui.terminal.terminal_app import find_opener, make_notification
 
 SSH = {"SSH_CONNECTION": "10.0.0.1 22 10.0.0.2 22"}
 TMUX = {"TMUX": "/tmp/tmux-0/default,1,0"}

@@ -5,8 +5,8 @@ call returns the questions as its result, and the client repeats the call with t
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
-from contextlib import AbstractAsyncContextManager, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +17,6 @@ from codeloop import __version__
 from codeloop.client.client import Client
 from codeloop.client.formatting import format_cost
 from codeloop.client.mcp_server.served_sessions import PromptOptions, ServedSession, ServedSessions
-from codeloop.client.mcp_server.stdio_streams import open_stdio_streams
 from codeloop.client.mcp_server.tools import (
     TOOLS,
     ContinueArguments,
@@ -32,15 +31,18 @@ from codeloop.client.mcp_server.tools import (
 )
 from codeloop.client.questions.forms import Request
 from codeloop.client.target import Target
+from codeloop.client.wire.stdio_lines import open_stdio_lines
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import MCP_KEEP_ALIVE
+from codeloop.schema.limits import MCP_KEEP_ALIVE, OUTPUT_READER_TIME
 from codeloop.schema.message import Session
 from codeloop.schema.permission import NOBODY_MESSAGE
 from codeloop.schema.wire import JSON
 
 if TYPE_CHECKING:
+    from anyio.streams.memory import MemoryObjectReceiveStream, MemoryObjectSendStream
     from mcp.server import Server
     from mcp.server.context import ServerRequestContext
+    from mcp.shared.message import SessionMessage
     from mcp_types import (
         CallToolRequestParams,
         CallToolResult,
@@ -50,6 +52,52 @@ if TYPE_CHECKING:
         ListToolsResult,
         PaginatedRequestParams,
     )
+
+    Streams = tuple[MemoryObjectReceiveStream[SessionMessage | Exception], MemoryObjectSendStream[SessionMessage]]
+
+
+@asynccontextmanager
+async def _open_stdio_streams() -> "AsyncGenerator[Streams]":
+    """Yield the stream of messages from stdin, and the stream of messages to stdout."""
+    import anyio
+    from mcp.shared.message import SessionMessage
+    from mcp_types import jsonrpc_message_adapter
+
+    # Size 0: the next line is read only when the server has taken the message before it.
+    inbound_writer, inbound = anyio.create_memory_object_stream[SessionMessage | Exception](0)
+    outbound, outbound_reader = anyio.create_memory_object_stream[SessionMessage](0)
+
+    async def receive(line: bytes | None) -> None:
+        if line is None:
+            inbound_writer.close()
+            return
+        try:
+            message: SessionMessage | Exception = SessionMessage(
+                jsonrpc_message_adapter.validate_json(line, by_name=False)
+            )
+        except ValueError as error:
+            message = error
+        # The server may have ended.
+        with suppress(anyio.BrokenResourceError, anyio.ClosedResourceError):
+            await inbound_writer.send(message)
+
+    async with open_stdio_lines() as lines:
+
+        async def send() -> None:
+            async for message in outbound_reader:
+                lines.write(message.message.model_dump_json(by_alias=True, exclude_unset=True).encode() + b"\n")
+
+        send_task = asyncio.create_task(send())
+        lines.start(receive)
+        try:
+            yield inbound, outbound
+        finally:
+            outbound.close()
+            inbound.close()
+            # Let the last answers be written.
+            await asyncio.wait({send_task}, timeout=OUTPUT_READER_TIME.seconds)
+            send_task.cancel()
+
 
 _INSTRUCTIONS = (
     "codeloop is a coding agent. `prompt` gives it a task in the project that this server was started in, and reports "
@@ -78,7 +126,7 @@ async def serve_stdio(launch: ServeLaunch) -> None:
     """Serve over stdin and stdout until stdin ends, or this is cancelled. Raises CodeloopError."""
     # The import takes long, and would block the event loop.
     await asyncio.to_thread(_preload_mcp)
-    async with open_stdio_streams() as (inbound, outbound), launch.open_target() as target:
+    async with _open_stdio_streams() as (inbound, outbound), launch.open_target() as target:
         for note in target.notes:
             launch.write_note(note)
         client = target.client

@@ -1,19 +1,47 @@
 """Chooses the servers of a project by the table, the configuration, the installed programs and the project's trust."""
 
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from msgspec import Struct
 
+from codeloop.kit.jsonc import is_list, is_object
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS, find_program
-from codeloop.lsp.servers.npm_packages import fill_packages, list_package_folders
 from codeloop.lsp.servers.program_check import has_server
 from codeloop.lsp.servers.server_row import ServerRow, load_server_rows
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.wire import replace
+
+# Such as `{npm:typescript:lib/tsserver.js}`.
+_PACKAGE_PATTERN = r"\{npm:([^{}:]+):([^{}:]+)\}"
+
+
+def _list_package_folders(program: str) -> list[Path]:
+    """Return the folders of npm packages above a program, in the order in which Node searches them."""
+    folders_above = [*Path(os.path.realpath(program)).parents, *Path(program).parents]
+    return list(dict.fromkeys(each if each.name == "node_modules" else each / "node_modules" for each in folders_above))
+
+
+def fill_packages(value: Any, folders: Sequence[Path]) -> Any:
+    """Return a value with each text `{npm:FOLDER:FILE}` replaced by the nearest such folder of a package.
+
+    Raises LookupError where no such folder with that file is in any of `folders`.
+    """
+    if is_object(value):
+        return {key: fill_packages(each, folders) for key, each in value.items()}
+    if is_list(value):
+        return [fill_packages(each, folders) for each in value]
+    if not isinstance(value, str) or (match := re.fullmatch(_PACKAGE_PATTERN, value)) is None:
+        return value
+    for folder in folders:
+        if (folder / match[1] / match[2]).is_file():
+            return str(folder / match[1])
+    raise LookupError(match[1])
+
 
 ChoiceState = Literal["found", "missing", "disabled", "untrusted"]
 _ENDINGS = frozenset({".sln", ".csproj", ".fsproj", ".opam"})
@@ -122,7 +150,7 @@ def _choose_program(row: ServerRow, entry: LspServerConfig | None, search: Progr
                 return ServerChoice(row, "untrusted")
             try:
                 initialization = fill_packages(
-                    row.initialization, [*_list_node_modules(search), *list_package_folders(program)]
+                    row.initialization, [*_list_node_modules(search), *_list_package_folders(program)]
                 )
             except LookupError:
                 continue

@@ -5,6 +5,7 @@ import os
 import select
 import signal
 import struct
+import subprocess
 import termios
 import threading
 import time
@@ -12,12 +13,13 @@ from codecs import getincrementaldecoder
 from collections.abc import Iterable
 from contextlib import suppress
 from queue import Full
+from typing import Any, TextIO, cast
 
 from textual import constants
 from textual.drivers.linux_driver import LinuxDriver
 from textual.message import Message
 
-from codeloop.tui.terminal.bounded_writer import BoundedWriter
+from codeloop.kit.small_files import write_all
 from codeloop.tui.terminal.input.input_parser import InputParser, TerminalInput
 from codeloop.tui.terminal.input.input_queue import InputQueue
 from codeloop.tui.terminal.input.paste_detector import PasteDetector
@@ -32,8 +34,139 @@ from codeloop.tui.terminal.sequences import (
     needs_visible_cursor,
 )
 from codeloop.tui.terminal.terminal_app import TerminalApp
-from codeloop.tui.terminal.terminal_watcher import TerminalWatcher
-from codeloop.tui.terminal.textual_private import use_writer
+from codeloop.tui.terminal.textual_private import WriterThread, use_writer
+
+_RESTORE_SEQUENCES = (
+    # Reports of the mouse.
+    "\033[?1000l\033[?1003l\033[?1015l\033[?1016l\033[?1006l"
+    # Reports of focus, pastes and sizes; synchronised output.
+    "\033[?1004l\033[?2004l\033[?2048l\033[?2026l"
+    f"{RESTORE_TITLE}"
+    # Keys, line wrap, the main screen, the cursor, colours.
+    f"{PLAIN_KEYS}\033[<u\033[?7h\033[?1049l\033[?25h\033[0m"
+)
+"""The sequences that restore the state that the terminal had before the UI."""
+
+_TERMINAL_FLAGS = {
+    3: {"echo": termios.ECHO, "icanon": termios.ICANON, "iexten": termios.IEXTEN, "isig": termios.ISIG},
+    0: {
+        "ixon": termios.IXON,
+        "ixoff": termios.IXOFF,
+        "icrnl": termios.ICRNL,
+        "inlcr": termios.INLCR,
+        "igncr": termios.IGNCR,
+    },
+}
+"""The terminal attributes that the UI changes, by their names for `stty`: the local flags (index 3 of what
+`termios.tcgetattr` returns) and the input flags (index 0)."""
+
+# The last line that the script reads says whether the UI has the terminal. If it has, the terminal is restored when
+# this process ends; but attributes that a shell has set since are kept.
+_SCRIPT = """
+exec 3<&1
+while read -r line; do
+    state=$line
+    [ "$state" = on ] && raw=$(stty -g <&3)
+done
+[ "$state" = on ] || exit 0
+printf '%s' "$0"
+[ "$(stty -g <&3)" = "$raw" ] && stty "$@" <&3
+"""
+
+
+class _TerminalWatcher:
+    """Watches this process from another session, which signals to this process's group do not reach."""
+
+    def __init__(self, terminal: int, attributes: list[Any]) -> None:
+        """Start the watcher, if there is `/bin/sh`. `attributes`: those that the terminal had before the UI."""
+        settings = [
+            name if attributes[index] & bit else f"-{name}"
+            for index, bits in _TERMINAL_FLAGS.items()
+            for name, bit in bits.items()
+        ]
+        self._process: subprocess.Popen[bytes] | None = None
+        # Without a watcher, only a UI that is killed leaves the terminal unrestored.
+        with suppress(OSError):
+            self._process = subprocess.Popen(
+                [
+                    "/bin/sh",
+                    "-c",
+                    _SCRIPT,
+                    _RESTORE_SEQUENCES + DEFAULT_CURSOR * needs_visible_cursor(os.environ),
+                    *settings,
+                ],
+                stdin=subprocess.PIPE,
+                stdout=terminal,
+                stderr=subprocess.DEVNULL,
+                start_new_session=True,
+                bufsize=0,
+                # It must not keep the project's file system busy.
+                cwd="/",
+                env={"PATH": os.environ.get("PATH", os.defpath)},
+            )
+
+    def set_on(self, is_on: bool) -> None:
+        """Set whether the UI has the terminal: only then the watcher restores it."""
+        if self._process is not None and self._process.stdin is not None:
+            with suppress(OSError):
+                self._process.stdin.write(b"on\n" if is_on else b"off\n")
+
+
+_STALL_TIMEOUT = 0.5
+"""Seconds after which a terminal that reads nothing counts as stalled."""
+_FLUSH_LENGTH = 1 << 16
+"""Characters of output that are written without waiting for a flush."""
+
+
+class _BoundedWriter(WriterThread):
+    """Textual's writer thread, except that `write` raises after _STALL_TIMEOUT if the terminal reads nothing."""
+
+    def __init__(self, file: TextIO) -> None:
+        super().__init__(cast("Any", _ErrorProofFile(file.fileno(), file.encoding)))
+
+    def write(self, text: str) -> None:
+        """Queue a text. Raises Full if the terminal reads nothing."""
+        self._queue.put(text, timeout=_STALL_TIMEOUT)
+
+    @property
+    def is_queue_empty(self) -> bool:
+        """Whether all queued texts were written, or are just being written."""
+        return self._queue.empty()
+
+    def stop(self) -> None:
+        """Write the queue and stop, unless the terminal reads nothing."""
+        with suppress(Full):
+            self._queue.put(None, timeout=_STALL_TIMEOUT)
+        self.join(_STALL_TIMEOUT)
+
+
+class _ErrorProofFile:
+    """An output that ignores errors, since the writer thread must survive a closed terminal: other threads wait for it.
+
+    It replaces `sys.stderr`, whose lock the exit of the program needs.
+    """
+
+    def __init__(self, descriptor: int, encoding: str) -> None:
+        self._descriptor = descriptor
+        self._encoding = encoding
+        self._texts: list[str] = []
+        self._length = 0
+
+    def fileno(self) -> int:
+        return self._descriptor
+
+    def write(self, text: str) -> None:
+        self._texts.append(text)
+        self._length += len(text)
+        if self._length > _FLUSH_LENGTH:
+            self.flush()
+
+    def flush(self) -> None:
+        data = "".join(self._texts).encode(self._encoding, "replace")
+        self._texts, self._length = [], 0
+        with suppress(OSError):
+            write_all(self._descriptor, data)
+
 
 BACKGROUND_QUERY = "\x1b]11;?\x1b\\"
 """The sequence that queries the background colour."""
@@ -67,7 +200,7 @@ class TerminalDriver(LinuxDriver):
     no output, blocks neither turns nor signals: it is redrawn once it reads again.
     """
 
-    _watcher: TerminalWatcher | None = None
+    _watcher: _TerminalWatcher | None = None
     _wake_pipe: tuple[int, int] | None = None
     """A pipe that wakes the input thread, to stop it."""
     is_stalled = False
@@ -75,14 +208,14 @@ class TerminalDriver(LinuxDriver):
 
     def start_application_mode(self) -> None:
         """Set up the terminal for the UI, at the start and after a suspension."""
-        use_writer(BoundedWriter)
+        use_writer(_BoundedWriter)
         self.is_stalled = False
         self._wake_pipe = self._wake_pipe or os.pipe()
         super().start_application_mode()
         if os.environ.get("TERM") not in PLAIN_TERMINALS:
             self.write(MODIFIED_KEYS + PLAIN_LETTERS + BACKGROUND_QUERY + SAVE_TITLE)
         if self.attrs_before is not None:
-            self._watcher = self._watcher or TerminalWatcher(self.fileno, self.attrs_before)
+            self._watcher = self._watcher or _TerminalWatcher(self.fileno, self.attrs_before)
             self._watcher.set_on(True)
 
     def stop_application_mode(self) -> None:
@@ -105,7 +238,7 @@ class TerminalDriver(LinuxDriver):
 
     def _check_stall(self) -> None:
         """Redraw everything once the terminal reads again."""
-        if not isinstance(self._writer_thread, BoundedWriter):
+        if not isinstance(self._writer_thread, _BoundedWriter):
             return
         if self._writer_thread.is_queue_empty:
             self.is_stalled = False

@@ -1,4 +1,4 @@
-"""The search bar of the conversation: an input, and the number of matches. `actions/conversation/find.py` searches."""
+"""The search bar of the conversation: an input, and the matches that `tui/actions/conversation/find.py` counts."""
 
 from collections.abc import Callable
 from typing import Protocol

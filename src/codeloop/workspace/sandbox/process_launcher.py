@@ -1,4 +1,4 @@
-"""The client of the launcher (`launcher/main.py`): starts programs through it, waits for them and ends them."""
+"""The client of the launcher (`workspace/sandbox/launcher/main.py`): starts programs, waits for them, ends them."""
 
 import asyncio
 import errno

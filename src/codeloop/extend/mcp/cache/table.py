@@ -3,8 +3,9 @@
 The `McpServers`, which run them, and their package are imported only when they are needed.
 """
 
+import hashlib
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from fnmatch import fnmatchcase
 from functools import cached_property
 from pathlib import Path
@@ -15,9 +16,35 @@ from msgspec import Struct
 from codeloop.config.paths import Paths
 from codeloop.extend.mcp.cache.last_failures import LastFailures
 from codeloop.extend.mcp.cache.listing import ListedTool, Listing, Listings
-from codeloop.extend.mcp.cache.tool_names import choose_tool_names, clean_name
 from codeloop.extend.mcp.definition import LocalDefinition, ServerDefinition
 from codeloop.workspace.workspace import Workspace
+
+_REJECTED_CHARS = r"[^a-zA-Z0-9_-]+"
+# Model services accept no longer names of tools.
+_MAX_NAME_CHARS = 64
+_HASH_CHARS = 6
+
+
+def _clean_name(name: str) -> str:
+    """Replace characters that services reject in tool names by `_`."""
+    return re.sub(_REJECTED_CHARS, "_", name)
+
+
+def _choose_tool_names(tools: Iterable[tuple[str, str]], reserved: Collection[str]) -> dict[str, tuple[str, str]]:
+    """Return the server and the tool by the name that models call them by. A taken or too long name gets a hash.
+
+    `tools`: pairs of a server and its tool. The hash depends on these two names alone, so it is the same in every
+    session.
+    """
+    names: dict[str, tuple[str, str]] = {}
+    for server, tool in tools:
+        name = f"{_clean_name(server)}_{_clean_name(tool)}"
+        if len(name) > _MAX_NAME_CHARS or name in names or name in reserved:
+            digest = hashlib.sha256(f"{server}\n{tool}".encode("utf-8", "surrogatepass")).hexdigest()
+            name = f"{name[: _MAX_NAME_CHARS - _HASH_CHARS - 1]}_{digest[:_HASH_CHARS]}"
+        names.setdefault(name, (server, tool))
+    return names
+
 
 STATE_FOLDER = "mcp"
 # Claude Code names the tools of servers `mcp__server__tool`.
@@ -57,11 +84,11 @@ class McpProject(Struct, frozen=True):
     def get_server_folder(self, definition: ServerDefinition) -> Path:
         """Return a server's own folder: for a user's server, shared by all projects, its working directory."""
         above = self.logs.with_name("servers") if definition.scope else self.paths.data / "servers"
-        return above / clean_name(definition.name)
+        return above / _clean_name(definition.name)
 
     def get_log_path(self, server: str) -> Path:
         """Return a server's log file."""
-        return self.logs / f"{clean_name(server)}.log"
+        return self.logs / f"{_clean_name(server)}.log"
 
 
 class ServerTool(Struct, frozen=True):
@@ -154,7 +181,7 @@ class McpTable:
         specific_name = re.sub(_GENERIC_PREFIX, "", tool)
         servers: dict[str, str] = {}
         for server, definition in self.definitions.items():
-            prefix = clean_name(server)
+            prefix = _clean_name(server)
             if not definition.is_enabled or not specific_name.startswith(prefix):
                 continue
             rest = specific_name[len(prefix) :]
@@ -191,7 +218,7 @@ class McpTable:
         local_servers = {name for name, each in self.definitions.items() if isinstance(each.config, LocalDefinition)}
         return {
             name: ServerTool(name, server, tools_by_name[server, tool], is_local=server in local_servers)
-            for name, (server, tool) in choose_tool_names(tools_by_name, self._reserved_names).items()
+            for name, (server, tool) in _choose_tool_names(tools_by_name, self._reserved_names).items()
         }
 
 

@@ -1,6 +1,7 @@
 """The text field of the prompt: draws the visible rows, and passes keys and the mouse to the buffer of `tui/editor`."""
 
 from collections.abc import Callable, Iterable, Mapping
+from typing import Literal
 from unicodedata import category
 
 from rich.segment import Segment
@@ -17,16 +18,69 @@ from codeloop.tui.editor.vim.vim import Vim
 from codeloop.tui.editor.words import find_word_span
 from codeloop.tui.keys.key_names import normalise_key
 from codeloop.tui.terminal.textual_private import request_layout
-from codeloop.tui.widgets.base_widgets import find_faint_style, get_app
+from codeloop.tui.widgets.base_widgets import CachedWidget, find_faint_style, get_app
 from codeloop.tui.widgets.prompt.history.stored_prompt import StoredPrompt
-from codeloop.tui.widgets.prompt.mouse_text_widget import ClickUnit, MouseTextWidget
 from codeloop.tui.widgets.prompt.prompt_entry import Mode
+
+_ClickUnit = Literal["character", "word", "line"]
+"""How much a click selects."""
+
+
+class _MouseTextWidget(CachedWidget):
+    """Calls `move_cursor_to` for clicks and drags, `scroll_rows` for the wheel; subclasses define both."""
+
+    # Textual's own selection would be drawn over the editor's.
+    ALLOW_SELECT = False
+
+    def move_cursor_to(self, at: Offset, *, select: bool, unit: _ClickUnit = "character") -> None:
+        """Move the cursor to a cell; `select`: extend the selection to it.
+
+        `unit`: select the word or line there.
+        """
+        raise NotImplementedError
+
+    def scroll_rows(self, step: int) -> bool:
+        """Scroll; return whether there is more than is shown."""
+        raise NotImplementedError
+
+    def on_mouse_down(self, event: events.MouseDown) -> None:
+        """Move the cursor to the pointer."""
+        if event.button == 1:
+            self.move_cursor_to(event.get_content_offset_capture(self), select=event.shift)
+            # Captured, so that a selection can be dragged beyond the edges of the editor.
+            self.capture_mouse()
+
+    def on_mouse_move(self, event: events.MouseMove) -> None:
+        """Select while the button is held."""
+        if get_app(self).mouse_captured is self:
+            self.move_cursor_to(event.get_content_offset_capture(self), select=True)
+
+    def on_mouse_up(self) -> None:
+        """End a selection."""
+        self.release_mouse()
+
+    def on_click(self, event: events.Click) -> None:
+        """Select a word with a double click, the line with a triple click, and so on by turns."""
+        if event.chain > 1 and event.button == 1:
+            unit = "line" if event.chain % 2 else "word"
+            self.move_cursor_to(event.get_content_offset_capture(self), select=True, unit=unit)
+
+    def on_mouse_scroll_up(self, event: events.MouseScrollUp) -> None:
+        """Scroll up, or let the parent scroll."""
+        if self.scroll_rows(-1):
+            event.stop()
+
+    def on_mouse_scroll_down(self, event: events.MouseScrollDown) -> None:
+        """Scroll down, or let the parent scroll."""
+        if self.scroll_rows(1):
+            event.stop()
+
 
 _CURSOR_STYLE = Style(reverse=True)
 SHELL_HINT = "A shell command; esc leaves"
 
 
-class PromptEditor(MouseTextWidget, can_focus=True):
+class PromptEditor(_MouseTextWidget, can_focus=True):
     """Edits `buffer`.
 
     `actions_by_key`: the ids of actions; the first one that has an effect is used. `run_other_action` runs an action
@@ -198,7 +252,7 @@ class PromptEditor(MouseTextWidget, can_focus=True):
         event.stop()
         self.insert_paste(event.text)
 
-    def move_cursor_to(self, at: Offset, *, select: bool, unit: ClickUnit = "character") -> None:
+    def move_cursor_to(self, at: Offset, *, select: bool, unit: _ClickUnit = "character") -> None:
         """Move the cursor to a cell, or select what is there."""
         buffer, offset = self.buffer, self.text_layout.find_offset(self._first_row + at.y, at.x)
         if unit != "character":

@@ -1,4 +1,4 @@
-"""The record of a prompt that is ready to be sent; `history/stored_prompt.py` has the one of a prompt being edited."""
+"""A prompt that is ready to be sent; one that is being edited: `tui/widgets/prompt/history/stored_prompt.py`."""
 
 from typing import Literal
 

@@ -1,4 +1,4 @@
-"""Highlights the matches of a search, by `actions/conversation/find.py`, in the rows of the conversation."""
+"""Highlights the matches of a search, by `tui/actions/conversation/find.py`, in the rows of the conversation."""
 
 import re
 from bisect import bisect_right

@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
+from rich.segment import Segment
 from rich.style import Style
 from textual import events
+from textual.color import Color
 from textual.geometry import Region, Size
 from textual.message import Message
 from textual.reactive import Reactive, var
@@ -15,6 +17,7 @@ from textual.widget import Widget
 
 from codeloop.schema.wire import replace
 from codeloop.tui.render.canvas import Canvas, Row
+from codeloop.tui.render.picture_rows import PictureRow, PictureStore
 from codeloop.tui.render.renderer import Renderer
 from codeloop.tui.state.conversation_items import Item, ReasoningItem, SummaryItem, ToolItem
 from codeloop.tui.themes.styles import Styles
@@ -22,8 +25,89 @@ from codeloop.tui.widgets.transcript.blocks import Blocks
 from codeloop.tui.widgets.transcript.highlights import Highlights, highlight_cells
 from codeloop.tui.widgets.transcript.scroll_bar import ScrollBarGeometry, create_scroll_bar, update_scroll_bar
 from codeloop.tui.widgets.transcript.selection import Selection
-from codeloop.tui.widgets.transcript.strip_cache import StripCache
-from codeloop.tui.widgets.transcript.visible_pictures import PictureSeen, VisiblePictures, has_picture
+
+
+# The namespace names the handler of this message as if the class was defined within `Transcript`.
+class PictureSeen(Message, namespace="transcript"):
+    """A visible picture is not drawn, perhaps because the terminal was not queried yet."""
+
+
+class _VisiblePictures:
+    """The rows of pictures, and of their captions, that are visible in a view. `rows`: by the row of the view."""
+
+    def __init__(self, view: Widget) -> None:
+        self.rows: dict[int, PictureRow] = {}
+        self._view = view
+
+    def record_row(self, y: int, row: Row, store: PictureStore | None) -> Row:
+        """Note which page row is shown on row `y` of the view, and return it as it is drawn.
+
+        Without a store, `PictureSeen` is posted for the first picture; its handler creates the store.
+        """
+        if not isinstance(row, PictureRow):
+            if self.rows:
+                self.rows.pop(y, None)
+            return row
+        if store is None and not self.rows:
+            self._view.post_message(PictureSeen().set_sender(self._view))
+        self.rows[y] = row
+        if row.space is None or store is None:
+            return row
+        store.request(row.space)
+        return store.draw_row(row)
+
+    def redraw(self) -> None:
+        """Redraw the rows of pictures, after the pictures that can be drawn have changed."""
+        for y in self.rows:
+            self._view.refresh(Region(0, y, self._view.size.width, 1))
+
+
+def _has_picture(row: Row) -> bool:
+    """Return whether a picture is drawn on a row, which highlights would erase."""
+    return isinstance(row, PictureRow) and row.space is not None
+
+
+class _StripCache:
+    """The strips of a widget's rows, with `margin` columns on their left."""
+
+    def __init__(self, widget: Widget, margin: int) -> None:
+        self._widget = widget
+        self._margin = Segment(" " * margin)
+        self._base = Style()
+        self._background: Color | None = None
+        """The colour behind everything, for filters; None: not asked for yet."""
+        self._cache: dict[int, tuple[Row, Strip]] = {}
+        """By the identity of their rows."""
+
+    def restyle(self, base: Style) -> None:
+        """Drop all strips, for another base style."""
+        self._base, self._background = base, None
+        self._cache.clear()
+
+    def trim(self, max_strips: int) -> None:
+        """Drop all strips if there are more than `max_strips`."""
+        if len(self._cache) > max_strips:
+            self._cache.clear()
+
+    def make_strip(self, row: Row, width: int) -> Strip:
+        """Return a row as a strip of `width` cells."""
+        cached = self._cache.get(id(row))
+        # The row is kept with its strip and compared: an `id` is used again after its object is gone.
+        if cached is not None and cached[0] is row and cached[1].cell_length == width:
+            return cached[1]
+        segments = [*Segment.apply_style([self._margin, *row], self._base)]
+        segments = [*Segment.simplify(Segment.adjust_line_length(segments, width, self._base))]
+        if filters := self._widget.get_line_filters():
+            # Filters fail on segments without a style.
+            segments = [Segment(text, style or Style.null()) for text, style, _ in segments]
+            # Kept here, since Textual works it out anew each time.
+            self._background = self._background or self._widget.background_colors[1]
+            for each in filters:
+                segments = each.apply(segments, self._background)
+        strip = Strip(segments, width)
+        self._cache[id(row)] = (row, strip)
+        return strip
+
 
 Greeting = Callable[[Canvas, int], list[Row]]
 """Returns the rows of an empty conversation: the greeting, in the middle of the given number of rows."""
@@ -103,9 +187,9 @@ class Transcript(ScrollView, can_focus=False):
         """The matches of the search in the conversation."""
         self._scroll_bar_geometry = ScrollBarGeometry()
         """What is seen of the scroll bar, see `update_scroll_bar`."""
-        self._strip_cache = StripCache(self, SIDE_MARGIN)
+        self._strip_cache = _StripCache(self, SIDE_MARGIN)
         self.selection = Selection(self, self._get_row_text, self.scroll_rows)
-        self.pictures = VisiblePictures(self)
+        self.pictures = _VisiblePictures(self)
 
     @property
     def vertical_scrollbar(self) -> ScrollBar:
@@ -203,7 +287,7 @@ class Transcript(ScrollView, can_focus=False):
             strip = self._strip_cache.make_strip(
                 self.pictures.record_row(number - top, row, self.canvas.pictures), width
             )
-            if not has_picture(row) and (span := self.selection.get_row_span(number)) is not None:
+            if not _has_picture(row) and (span := self.selection.get_row_span(number)) is not None:
                 strip = highlight_cells(strip, span, _make_selection_style(self.canvas.styles))
             if self.highlights.is_active:
                 position = self.blocks.locate(number)
