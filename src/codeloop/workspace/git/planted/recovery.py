@@ -42,7 +42,8 @@ class RunningMark:
         self._repositories = repositories
         self._names = {name: environment[name] for name in _VARIABLES if name in environment}
         self._roots = roots
-        self._paths: tuple[frozenset[Path], list[Path]] | None = None
+        self._top_paths = [f"{root}/{name}" for root in roots for name in TOP_NAMES]
+        self._paths: tuple[frozenset[Path], list[str]] | None = None
         repositories.on_running = self._set
 
     def _set(self, since: int) -> None:
@@ -59,13 +60,13 @@ class RunningMark:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._fd = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._fd, fcntl.LOCK_EX)
-        names = [f"{root}/{name}" for root in self._roots for name in TOP_NAMES]
-        paths = self._repositories.user_repositories, [Path(name) for name in names if not os.path.lexists(name)]
+        absent = [path for path in self._top_paths if not os.path.lexists(path)]
+        paths = self._repositories.user_repositories, absent
         if paths != self._paths:
             os.ftruncate(self._fd, 0)
             os.lseek(self._fd, 0, os.SEEK_SET)
-            known, absent = (sorted(map(str, each)) for each in paths)
-            rows = json.dumps([list(map(str, self._roots)), self._names, known, absent])
+            known = sorted(map(str, self._repositories.user_repositories))
+            rows = json.dumps([list(map(str, self._roots)), self._names, known, sorted(absent)])
             write_all(self._fd, b"0" * _TIME_DIGITS + rows.encode())
             self._paths = paths
 
