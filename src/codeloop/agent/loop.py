@@ -14,6 +14,8 @@ async def run(engine: Engine, session_id: str) -> Stop:
     cache = RequestCache()
     has_asked = False
     configured_budget = engine.turn_settings.configured_budget
+    if engine.snapshots is not None:
+        engine.snapshots.begin_early()
     while True:
         if configured_budget is not None:
             await configured_budget.check()

@@ -7,7 +7,7 @@ from msgspec import Struct
 from codeloop.agent.engine import Engine
 from codeloop.schema.event import StoredEvent, make_message_updated, make_session_updated
 from codeloop.schema.ids import now_ms
-from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_TIME, Limit
+from codeloop.schema.limits import SNAPSHOT_COMPARE
 from codeloop.schema.message import (
     AssistantMessage,
     Message,
@@ -68,7 +68,6 @@ def _find_changes(objects: ObjectStore, before: str, after: str, names: set[str]
 async def compare_turn(
     snapshots: Snapshots,
     entries: Sequence[Entry],
-    limit: Limit = SNAPSHOT_COMPARE,
     *,
     is_wanted: Callable[[str], bool] | None = None,
 ) -> tuple[SnapshotFileDiff, ...] | JobFailure:
@@ -87,7 +86,7 @@ async def compare_turn(
         changes = (change for step in steps for change in step.changes if is_wanted is None or is_wanted(change.path))
         return make_file_diffs(snapshots.objects, join_changes(changes))
 
-    return await snapshots.jobs.run_job(compare, limit)
+    return await snapshots.jobs.run_job(compare, SNAPSHOT_COMPARE)
 
 
 def join_changes(changes: Iterable[TreeChange]) -> list[TreeChange]:
@@ -112,8 +111,7 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
     positions = list_positioned_entries(engine.store, conversation)
     for prompt_id, answer_ids in missing:
         steps = [entry for index, entry in positions if conversation.entries[index].info.id in answer_ids]
-        # With the short limit: an abort waits for this comparison.
-        diffs = await compare_turn(snapshots, steps, SNAPSHOT_TIME)
+        diffs = await compare_turn(snapshots, steps)
         if not isinstance(diffs, JobFailure):
             engine.store.append(*_make_diff_events(engine.store.read_context(session_id), prompt_id, list(diffs)))
 

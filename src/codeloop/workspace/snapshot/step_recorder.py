@@ -5,7 +5,6 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_SHARED
 from codeloop.workspace.snapshot.blob import Unreadable
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, TreeEntry
@@ -79,7 +78,7 @@ class StepRecorder:
                 self._unrecorded |= {each.path for each in snapshot.omitted}
             else:
                 self._notes.append(f"What the shell changed in this step can't be undone: {snapshot.reason}.")
-        changes = await self._snapshots.jobs.run_job(lambda: self._compare(after), SNAPSHOT_COMPARE)
+        changes = await self._snapshots.jobs.run_job(lambda: self._compare(after))
         if isinstance(changes, JobFailure):
             self._notes.append(f"This step can't be undone: {changes.reason}.")
             return None
@@ -187,7 +186,9 @@ class StepRecorder:
         objects = self._snapshots.objects
         blobs = [change.before.blob for change in changes if change.before is not None]
         shared = [blob for blob in dict.fromkeys(blobs) if not objects.has(blob)]
-        objects.copy_shared(shared[: SNAPSHOT_SHARED.value], self._snapshots.environment, self._snapshots.find_size)
+        for blob in set(blobs).difference(shared):
+            objects.keep_longer(blob)
+        objects.copy_shared(shared, self._snapshots.environment, self._snapshots.find_size)
         missing = sum(not objects.has(blob) for blob in shared)
         if missing:
             self._notes.append(f"{missing:,} files could not be backed up; undo can't restore them.")

@@ -19,7 +19,6 @@ from codeloop.schema.api.session_undo import (
 )
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import now_ms
-from codeloop.schema.limits import UNDO_TIME
 from codeloop.schema.live_events import make_session_diff
 from codeloop.schema.message import Revert, Session, SnapshotFileDiff, UserMessage
 from codeloop.schema.wire import replace
@@ -79,7 +78,7 @@ async def diff_undo(project: Project, conversation: Conversation) -> tuple[Snaps
         return ()
     snapshots = project.snapshots
     positions = list_positioned_entries(project.store, conversation)
-    plan = await snapshots.jobs.run_job(lambda: plan_undo(snapshots, conversation, positions, start), UNDO_TIME)
+    plan = await snapshots.jobs.run_job(lambda: plan_undo(snapshots, conversation, positions, start))
     return () if isinstance(plan, JobFailure) else plan.diffs
 
 
@@ -93,7 +92,7 @@ async def _move_to_point(
     """
     session, snapshots = conversation.session, project.snapshots
     positions = list_positioned_entries(project.store, conversation)
-    plan = await snapshots.jobs.run_job(lambda: plan_undo(snapshots, conversation, positions, target_index), UNDO_TIME)
+    plan = await snapshots.jobs.run_job(lambda: plan_undo(snapshots, conversation, positions, target_index))
     if isinstance(plan, JobFailure):
         raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
     point: Revert | None = None
@@ -125,8 +124,7 @@ async def restore_files(snapshots: Snapshots, restorations: tuple[Restoration, .
     outcome = await snapshots.jobs.run_job(
         lambda: restore_entries(
             snapshots.objects, snapshots.root, restorations, snapshots.records_folder, dry_run=dry_run
-        ),
-        UNDO_TIME,
+        )
     )
     if not dry_run:
         # Even if it failed, some files may have been written.
