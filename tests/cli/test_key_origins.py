@@ -37,7 +37,11 @@ def test_no_kind_of_key_goes_to_an_address_that_a_project_names(tmp_path: Path) 
         there = {"options": {"baseURL": server.url}, "models": MODEL}
         env = {"OPENAI_API_KEY": SECRET, "SOME_TOKEN": SECRET}
         own_key = {"options": {"baseURL": OWN, "apiKey": SECRET}, "models": MODEL}
-        borrowed = [{"apiKey": "{env:SOME_TOKEN}"}, {"apiKey": "{file:~/key}"}, {"headers": {"x": "a {env:SOME_TOKEN}"}}]
+        borrowed = [
+            {"apiKey": "{env:SOME_TOKEN}"},
+            {"apiKey": "{file:~/key}"},
+            {"headers": {"x": "a {env:SOME_TOKEN}"}},
+        ]
         cloud = {"AWS_BEARER_TOKEN_BEDROCK": SECRET, "AWS_REGION": "us-east-1"}
         rows: list[tuple[dict[str, Any], dict[str, Any], dict[str, str]]] = [
             ({"mine": own_key}, {"mine": there}, {}),

@@ -1,6 +1,6 @@
 """The file changes of steps and turns: computed from the snapshots around each step, stored with the prompt."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
@@ -32,12 +32,14 @@ class MessageChanges(Struct, frozen=True):
 
     `missing`: files whose content is no longer stored.
     `outside`: absolute paths of files in another work tree, where the message was copied from.
+    `unrecorded`: as of `StepFinishPart`.
     """
 
     index: int
     changes: tuple[TreeChange, ...]
     missing: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
+    unrecorded: Mapping[str, str] = {}
 
 
 def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> MessageChanges | None:
@@ -46,9 +48,11 @@ def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Message
     Reads the disk. `index`: as in `MessageChanges`.
     """
     patches = [part for part in entry.parts if isinstance(part, PatchPart)]
-    after = next((part.snapshot for part in entry.parts if isinstance(part, StepFinishPart) and part.snapshot), None)
+    finishes = [part for part in entry.parts if isinstance(part, StepFinishPart)]
+    after = next((part.snapshot for part in finishes if part.snapshot), None)
+    unrecorded = {path: reason for part in finishes for path, reason in (part.unrecorded or {}).items()}
     if not patches or after is None:
-        return None
+        return MessageChanges(index, (), unrecorded=unrecorded) if unrecorded else None
     root = f"{snapshots.root}/"
     files = {file for part in patches for file in part.files}
     names = {file.removeprefix(root) for file in files if file.startswith(root)}
@@ -57,8 +61,8 @@ def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Message
     try:
         tree_changes = _find_changes(snapshots.objects, patches[0].hash, after, names)
     except MissingObject:
-        return MessageChanges(index, (), tuple(sorted(names)))
-    return MessageChanges(index, tree_changes)
+        return MessageChanges(index, (), tuple(sorted(names)), unrecorded=unrecorded)
+    return MessageChanges(index, tree_changes, unrecorded=unrecorded)
 
 
 def _find_changes(objects: ObjectStore, before: str, after: str, names: set[str]) -> tuple[TreeChange, ...]:

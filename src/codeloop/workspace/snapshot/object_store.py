@@ -10,13 +10,15 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha1
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from codeloop.kit.git import find_blocking_file, make_git_call
 from codeloop.kit.small_files import write_atomically
-from codeloop.workspace.snapshot.pack import Pack, PackedObject, list_packs, write_pack
+
+if TYPE_CHECKING:
+    from codeloop.workspace.snapshot.pack import Pack, PackedObject, StoredPack
 
 # The id of a tree without entries.
 EMPTY_TREE = sha1(b"tree 0\0", usedforsecurity=False).hexdigest()
@@ -53,14 +55,6 @@ class StoredObject(NamedTuple):
     """An object in the store. `size`: of its file in bytes; `used_at`: when it was stored last, s since the epoch."""
 
     object_id: str
-    size: int
-    used_at: float
-
-
-class StoredPack(NamedTuple):
-    """A pack in the store. `size`: of its file in bytes; `used_at`: when it was written, s since the epoch."""
-
-    pack: Pack
     size: int
     used_at: float
 
@@ -158,12 +152,15 @@ class ObjectStore:
         self._written_ids.add(object_id)
         return True
 
-    def put_many(self, objects: Mapping[str, PackedObject]) -> None:
+    def put_many(self, objects: "Mapping[str, PackedObject]") -> None:
         """Store objects by their ids: many as one pack, a few each in a file."""
         if len(objects) < _MIN_PACKED_OBJECTS:
             for object_id, each in objects.items():
                 self._write_loose(object_id, each.kind, each.data)
             return
+        # Imported late, here and below: a small work tree has no pack.
+        from codeloop.workspace.snapshot.pack import write_pack
+
         pack = write_pack(self._objects / "pack", objects)
         with self._packs_lock:
             self._packs = [*self._packs, pack]
@@ -180,6 +177,8 @@ class ObjectStore:
         missing = [object_id for object_id in dict.fromkeys(object_ids) if not self.has(object_id)]
         if not missing:
             return
+        from codeloop.workspace.snapshot.pack import PackedObject
+
         blobs: dict[str, PackedObject] = {}
         size = 0
         for object_id, data in _read_with_git(self.folder, missing, environment):
@@ -222,7 +221,7 @@ class ObjectStore:
             raise MissingObject(object_id)
         return data
 
-    def _read_packed(self, object_id: str) -> PackedObject | None:
+    def _read_packed(self, object_id: str) -> "PackedObject | None":
         pack = self._find_pack(object_id)
         if pack is None:
             return None
@@ -231,19 +230,19 @@ class ObjectStore:
         except (OSError, ValueError, IndexError, zlib.error):
             return None
 
-    def _list_known_packs(self) -> list[Pack]:
+    def _list_known_packs(self) -> "list[Pack]":
         if self._packs_read_at < 0:
             with self._packs_lock:
                 self._load_new_packs()
         return self._packs
 
-    def _find_pack(self, object_id: str) -> Pack | None:
+    def _find_pack(self, object_id: str) -> "Pack | None":
         """Return the pack that holds an object; None: none does. Packs that another process has written are found."""
         with self._packs_lock:
             pack = next((pack for pack in self._packs if object_id in pack), None)
             return pack or next((pack for pack in self._load_new_packs() if object_id in pack), None)
 
-    def _load_new_packs(self) -> list[Pack]:
+    def _load_new_packs(self) -> "list[Pack]":
         """Add the packs that came since the last look; return them."""
         folder = self._objects / "pack"
         try:
@@ -252,6 +251,8 @@ class ObjectStore:
             return []
         if changed_at == self._packs_read_at:
             return []
+        from codeloop.workspace.snapshot.pack import Pack, list_packs
+
         known = {pack.path for pack in self._packs}
         new_packs: list[Pack] = []
         for path in list_packs(folder):
@@ -278,8 +279,10 @@ class ObjectStore:
                             info = file.stat()
                             yield StoredObject(folder.name + file.name, info.st_size, info.st_mtime)
 
-    def list_packs(self) -> list[StoredPack]:
+    def list_packs(self) -> "list[StoredPack]":
         """Return the packs of this store."""
+        from codeloop.workspace.snapshot.pack import StoredPack
+
         with self._packs_lock:
             self._load_new_packs()
             packs: list[StoredPack] = []
@@ -301,7 +304,7 @@ class ObjectStore:
         for each in sorted((*objects, *packs), key=lambda each: each.used_at):
             if each.used_at >= unused_since and total <= max_bytes:
                 break
-            if isinstance(each, StoredPack):
+            if not isinstance(each, StoredObject):
                 count = self._remove_pack(each.pack, keep)
                 removed += count
                 total -= each.size if count else 0
@@ -314,7 +317,7 @@ class ObjectStore:
         self._trees.clear()
         return removed
 
-    def _remove_pack(self, pack: Pack, keep: Collection[str]) -> int:
+    def _remove_pack(self, pack: "Pack", keep: Collection[str]) -> int:
         """Remove a pack that is hardly needed; return the number of objects that went with it."""
         kept_ids = [object_id for object_id in pack if object_id in keep]
         if len(kept_ids) * 4 > pack.count:

@@ -95,6 +95,14 @@ class Pack:
         return self._data[start : start + _ID_BYTES]
 
 
+class StoredPack(NamedTuple):
+    """A pack in the store. `size`: of its file in bytes; `used_at`: when it was written, s since the epoch."""
+
+    pack: Pack
+    size: int
+    used_at: float
+
+
 def write_pack(folder: Path, objects: Mapping[str, PackedObject]) -> Pack:
     """Write objects (by their ids) as one pack of this folder. At most 2 GB. Raises OSError."""
     rows: list[tuple[bytes, int, int]] = []

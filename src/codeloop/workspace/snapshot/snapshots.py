@@ -25,10 +25,12 @@ from codeloop.workspace.snapshot.file_jobs import FileJobs, JobFailure, ScanRefu
 from codeloop.workspace.snapshot.object_store import ObjectStore, TreeEntry
 
 if TYPE_CHECKING:
+    from codeloop.workspace.snapshot.open_steps import OpenSteps
     from codeloop.workspace.snapshot.scanner import Scanner
     from codeloop.workspace.snapshot.stat_cache import StatCacheFile
 
 _CACHE_NAME = "files.msgpack"
+_OPEN_STEPS_NAME = "open-steps"
 # A cache of fewer bytes is that of a small work tree, about 3,000 files: its scan is not worth to be begun early.
 _LARGE_CACHE_BYTES = 300_000
 # The first scan begins so long after its turn, in s: most answers that come sooner call no tool.
@@ -94,6 +96,22 @@ class Snapshots:
         self._early_scan: asyncio.Task[None] | None = None
         # Reasons for which no snapshot was taken, without their figures.
         self._reported: set[str] = set()
+
+    @cached_property
+    def open_steps(self) -> "OpenSteps":
+        """The records of the steps that may be changing files."""
+        # Imported late: a turn without a command or an edit has none.
+        from codeloop.workspace.snapshot.open_steps import OpenSteps
+
+        return OpenSteps(self.objects.folder / _OPEN_STEPS_NAME)
+
+    def has_open_steps(self) -> bool:
+        """Return whether steps have records: they are going on, or were cut off by a kill."""
+        try:
+            with os.scandir(f"{self.objects.folder}/{_OPEN_STEPS_NAME}") as records:
+                return any(records)
+        except OSError:
+            return False
 
     @cached_property
     def _cache_file(self) -> "StatCacheFile":

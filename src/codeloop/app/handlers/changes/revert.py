@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 import msgspec
 
+from codeloop.agent.answer.cut_off_steps import close_cut_off_steps
 from codeloop.app.handlers.changes.outcome import add_conflicts, describe_outcome
 from codeloop.app.handlers.changes.undo_plan import plan_undo
 from codeloop.app.project import Project
@@ -36,7 +37,7 @@ async def revert_session(project: Project, args: RevertSession) -> RevertedSessi
     Raises OperationError: NotFoundError, SessionBusyError, BadRequest for a session of another work tree, UnknownError
     if the undo failed on the way.
     """
-    session, conversation = read_idle_session(project, args.session_id)
+    session, conversation = await read_idle_session(project, args.session_id)
     start = find_undo_start(conversation, args.message_id, args.part_id)
     if start is None:
         return _make_answer(session, RestoreResult())
@@ -63,7 +64,7 @@ def _find_turn_point(conversation: Conversation, start: int) -> int | None:
 
 async def unrevert_session(project: Project, args: UnrevertSession) -> RevertedSession:
     """Redo the undone changes. Files that were changed since the undo stay as they are."""
-    session, conversation = read_idle_session(project, args.session_id)
+    session, conversation = await read_idle_session(project, args.session_id)
     if session.revert is None:
         return _make_answer(session, RestoreResult())
     async with lock_unless_dry_run(project, args):
@@ -145,7 +146,7 @@ def _store_point(project: Project, session_id: str, point: Revert | None) -> Ses
     return project.store.update_session(session_id, set_revert)
 
 
-def read_idle_session(project: Project, session_id: str) -> tuple[Session, Conversation]:
+async def read_idle_session(project: Project, session_id: str) -> tuple[Session, Conversation]:
     """Return a session of this work tree and its conversation.
 
     Raises OperationError: the session belongs to another work tree (BadRequest), or is not idle.
@@ -157,6 +158,7 @@ def read_idle_session(project: Project, session_id: str) -> tuple[Session, Conve
     if project.runs.is_running(session.id):
         raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
     project.store.leases.check_free(session.id)
+    await close_cut_off_steps(project.store, project.snapshots)
     return session, project.store.read_conversation(session.id)
 
 

@@ -46,7 +46,7 @@ async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
 
     The last turn is the newest one that changed one of the files and is not undone there. Raises OperationError.
     """
-    session, conversation = read_idle_session(project, args.session_id)
+    session, conversation = await read_idle_session(project, args.session_id)
     snapshots = project.snapshots
     positions = list_positioned_entries(project.store, conversation)
     names = [_make_relative(snapshots.root, session, each) for each in args.files]
