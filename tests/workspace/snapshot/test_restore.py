@@ -60,6 +60,7 @@ class Agent:
     def changes(self) -> dict[str, list[TreeChange]]:
         found: dict[str, list[TreeChange]] = {}
         for step in self.steps:
+            assert step.after is not None
             named = {os.path.relpath(path, self.root) for path in step.files}
             for each in list_differences(self.snapshots.objects, step.before, step.after):
                 if each.path in named:

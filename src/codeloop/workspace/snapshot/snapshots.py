@@ -158,7 +158,7 @@ class Snapshots:
         """Return whether the work tree was large at its last scan; one with git that was never scanned may be."""
         try:
             # Without the module of the cache: most turns need no scan.
-            return os.stat(f"{self.objects.folder}/{_CACHE_NAME}").st_size > _LARGE_CACHE_BYTES
+            return (self.objects.folder / _CACHE_NAME).stat().st_size > _LARGE_CACHE_BYTES
         except OSError:
             return find_git_folder(self.root) is not None
 
