@@ -227,6 +227,23 @@ def test_what_the_user_changed_after_the_program_was_killed_stays_and_is_named(t
     assert (desk.work / "a").read_text() == "mine\n"
 
 
+def test_without_snapshots_undo_names_what_it_leaves(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    calls = (
+        make_call("write", "c1", filePath="new", content="new\n"),
+        make_call("bash", "c2", command="python3 -c pass"),
+    )
+    with serving(steps(Answer(calls=calls), Answer(text="Done."))) as server:
+        desk.use(server, snapshot=False)
+        assert desk.run("run", "--auto", "--title", "One", "go").returncode == 0
+    undone = desk.run("undo")
+    assert (undone.returncode, undone.stdout) == (1, "Undone in part: “go”\n")
+    assert undone.stderr.splitlines() == [
+        "  skipped  new: `snapshot` is off in the configuration",
+        "  skipped  what commands changed: `snapshot` is off in the configuration",
+    ]
+
+
 def test_what_a_snapshot_can_not_hold_is_named_by_undo_if_it_was_changed(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     for name in ("large", "other"):

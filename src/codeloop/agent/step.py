@@ -35,7 +35,7 @@ from codeloop.schema.live_events import Busy, Toast, ToastShown
 from codeloop.schema.message import AssistantMessage, UserMessage, format_model_ref
 from codeloop.schema.part import StepStartPart
 from codeloop.schema.wire import replace
-from codeloop.workspace.snapshot.step_recorder import StepChanges, StepRecorder
+from codeloop.workspace.snapshot.step_recorder import Recorder, StepChanges, StepRecorder, UnrecordedStep
 
 
 async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: RequestCache) -> None:
@@ -57,7 +57,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     show_status(engine, session_id, Busy())
     request = await _store_start(engine, info, request)
     draft = AnswerDraft(engine.store, session_id, info.id)
-    recorder = StepRecorder(engine.snapshots, session_id, info.id) if engine.snapshots is not None else None
+    recorder = _make_recorder(engine, info)
     calls = ToolCalls(engine, agent, info, recorder, toolbox=structured.toolbox if structured is not None else None)
     usage = start_usage(engine, session_id, model.info, request, kind="turn", message_id=info.id)
     is_complete = False
@@ -81,8 +81,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
         if structured is not None:
             info, finished, continues, extra_events = await structured.finish(info, finished, has_called=continues)
         store_finish(engine, info, finished, usage, changes, continues=continues, extra_events=extra_events)
-    if recorder is not None:
-        recorder.forget()
+    recorder.forget()
 
 
 async def _prepare_request(
@@ -184,15 +183,19 @@ async def _stream(
         retry_status.close()
 
 
+def _make_recorder(engine: Engine, info: AssistantMessage) -> Recorder:
+    if engine.snapshots is None:
+        return UnrecordedStep(engine.workspace.root)
+    return StepRecorder(engine.snapshots, info.session_id, info.id)
+
+
 async def _store_changes(
-    engine: Engine, info: AssistantMessage, recorder: StepRecorder | None, *, is_complete: bool
+    engine: Engine, info: AssistantMessage, recorder: Recorder, *, is_complete: bool
 ) -> StepChanges | None:
     """Store the files that a step has changed, however it ended, and return its changes.
 
     The end of a step that is not complete is stored, too.
     """
-    if recorder is None:
-        return None
     changes = await recorder.finish()
     for note in recorder.notes:
         engine.store.publish_live(ToastShown(properties=Toast(message=note, variant="warning")))

@@ -32,7 +32,7 @@ _MIN_PACKED_OBJECTS = 64
 MAX_PACK_BYTES = 16 * 1024 * 1024
 MAX_PACK_OBJECTS = 16_384
 """What is collected for one pack, at most."""
-# So many ids fit into a pipe: git answers only while it is read.
+# One git is asked for so many objects, whose contents are in memory at once.
 _MAX_ASKED = 1000
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n"
 
@@ -365,40 +365,39 @@ def _parse_tree(data: bytes) -> Iterator[tuple[str, TreeEntry]]:
 
 
 def _read_with_git(folder: Path, object_ids: list[str], environment: Mapping[str, str]) -> Iterator[tuple[str, bytes]]:
-    """Yield shared blobs, which may be packed, by running git. It reads no configuration but ours, and runs nothing.
-
-    However many they are, only one is in memory.
-    """
+    """Yield shared blobs, which may be packed, by running git. It reads no configuration but ours, and runs nothing."""
     import subprocess
 
     call = make_git_call(folder, "cat-file", "--batch", environment=environment)
-    try:
-        process = subprocess.Popen(
-            call.command,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=call.environment,
-            cwd=folder,
-        )
-    except OSError:
-        return
-    with process, suppress(BrokenPipeError):
-        reader, writer = process.stdout, process.stdin
-        if reader is None or writer is None:
+    for start in range(0, len(object_ids), _MAX_ASKED):
+        asked_ids = object_ids[start : start + _MAX_ASKED]
+        try:
+            # Without a deadline: what git reads is bounded, and without it these files could not be undone.
+            process = subprocess.run(
+                call.command,
+                input="".join(f"{object_id}\n" for object_id in asked_ids).encode(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=call.environment,
+                cwd=folder,
+                check=False,
+            )
+        except OSError:
             return
-        for start in range(0, len(object_ids), _MAX_ASKED):
-            asked_ids = object_ids[start : start + _MAX_ASKED]
-            writer.write("".join(f"{object_id}\n" for object_id in asked_ids).encode())
-            writer.flush()
-            for object_id in asked_ids:
-                # A line with id, kind and size, then the content and a line end. A missing one has the line alone, with
-                # the word "missing".
-                fields = reader.readline().split()
-                if not fields:
-                    return
-                if len(fields) == 3:
-                    data = reader.read(int(fields[2]))
-                    reader.read(1)
-                    if fields[1] == b"blob":
-                        yield object_id, data
+        yield from _parse_answers(process.stdout)
+
+
+def _parse_answers(output: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield id and content of each blob in an output of `git cat-file --batch`."""
+    # For each object: a line with id, kind and size, then the content and a line end. A missing one has the line alone,
+    # with the word "missing".
+    position = 0
+    while position < len(output):
+        end = output.index(b"\n", position)
+        object_id, *fields = output[position:end].decode().split()
+        position = end + 1
+        if len(fields) == 2:
+            kind, size = fields[0], int(fields[1])
+            if kind == "blob":
+                yield object_id, output[position : position + size]
+            position += size + 1

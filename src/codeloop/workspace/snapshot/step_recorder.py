@@ -287,6 +287,33 @@ class StepRecorder:
             self._notes.append(f"{missing:,} files could not be backed up; undo can't restore them.")
 
 
+class UnrecordedStep:
+    """Stands in for a StepRecorder where snapshots are off: an undo then says what it does not bring back."""
+
+    notes: tuple[str, ...] = ()
+
+    def __init__(self, root: Path) -> None:
+        self._root = root
+        self._unrecorded: dict[str, str] = {}
+
+    async def record_before(self, paths: Collection[Path] | None = None, *, include_ignored: bool = False) -> None:
+        """Record which files a call may change; `include_ignored` makes no difference."""
+        _ = include_ignored
+        names = [""] if paths is None else [os.path.relpath(path, self._root) for path in paths]
+        self._unrecorded |= dict.fromkeys(names, "`snapshot` is off in the configuration")
+
+    async def finish(self) -> StepChanges | None:
+        """Return what can't be undone; None: no call could have changed files."""
+        return StepChanges(EMPTY_TREE, None, (), unrecorded=self._unrecorded) if self._unrecorded else None
+
+    def forget(self) -> None:
+        """Do nothing: there is no record."""
+
+
+Recorder = StepRecorder | UnrecordedStep
+"""What a step records its changes with."""
+
+
 def _read_stamp(path: str) -> tuple[int, ...] | None:
     """Return what tells whether a file has changed; None: there is none."""
     try:
