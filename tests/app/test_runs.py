@@ -62,9 +62,7 @@ from tests.support.scripted_project import (
     wait_for_result,
     wait_until,
 )
-from tests.support.snapshot_waits import patient_snapshots
 
-__all__ = ["patient_snapshots"]
 SLOW = make_call("bash", command="touch begun; while [ ! -e go ]; do sleep 0.02; done")
 
 

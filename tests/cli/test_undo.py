@@ -3,12 +3,13 @@
 import json
 import os
 import subprocess
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.cli.program import Desk, bash, serving, steps
-from tests.support.answers import Answer
+from tests.support.answers import Answer, Call
 
 
 def names(desk: Desk) -> list[str]:
@@ -153,6 +154,106 @@ def test_undo_goes_back_to_the_prompt_over_reminders_and_summaries(tmp_path: Pat
     redone = desk.run("redo")
     assert redone.stdout.splitlines() == ["Redone: “go”", "  changed again  a", "  created again  new"]
     assert ((desk.work / "a").read_text(), names(desk)) == ("2\n", ["a", "new"])
+
+
+def kill_in_step(desk: Desk, *calls: Call, sign: str) -> None:
+    """Run a turn whose one step makes these calls, and kill the program once there is a file of the name `sign`."""
+    with serving(steps(Answer(calls=calls))) as server:
+        desk.use(server)
+        program = desk.start("run", "--auto", "--title", "One", "go")
+        deadline = time.monotonic() + 300
+        while not (desk.work / sign).exists():
+            assert program.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        program.kill()
+        program.communicate()
+
+
+def make_call(name: str, call_id: str, **arguments: str) -> Call:
+    return Call(name, json.dumps(arguments), call_id)
+
+
+FILE_CALLS = (
+    make_call("write", "c1", filePath="new", content="new\n"),
+    make_call("edit", "c2", filePath="a", oldString="0", newString="1"),
+)
+COMMAND = make_call("bash", "c3", command="echo 2 >> b; touch sign; sleep 600", description="Works")
+
+
+@pytest.mark.parametrize("is_continued", [False, True])
+def test_the_step_in_which_the_program_was_killed_is_undone(tmp_path: Path, is_continued: bool) -> None:
+    desk = Desk(tmp_path)
+    for name in ("a", "b"):
+        (desk.work / name).write_text("0\n")
+    kill_in_step(desk, *FILE_CALLS, COMMAND, sign="sign")
+    if is_continued:
+        with serving(steps(Answer(text="Stopped."))) as server:
+            desk.use(server)
+            assert desk.run("run", "--auto", "-c", "never mind").returncode == 0
+        assert "“never mind”" in desk.run("undo").stdout
+    assert desk.run("session", "diff", "--stat").stdout.splitlines() == [
+        "modified  +1 -1  a",
+        "modified  +1 -0  b",
+        "added     +1 -0  new",
+        "added     +0 -0  sign",
+    ]
+    undone = desk.run("undo")
+    assert (undone.returncode, undone.stderr) == (0, "")
+    assert undone.stdout.splitlines() == [
+        "Undone: “go”",
+        "  restored  a",
+        "  restored  b",
+        "  deleted  new",
+        "  deleted  sign",
+    ]
+    assert (names(desk), (desk.work / "a").read_text()) == (["a", "b"], "0\n")
+    assert not list((desk.home / "data").rglob("open-steps/msg*"))
+    assert desk.run("redo").returncode == 0
+    assert names(desk) == ["a", "b", "new", "sign"]
+
+
+def test_what_the_user_changed_after_the_program_was_killed_stays_and_is_named(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "a").write_text("0\n")
+    kill_in_step(desk, *FILE_CALLS, COMMAND, sign="sign")
+    (record,) = (desk.home / "data").rglob("open-steps/msg*")
+    long_ago = time.time() - 100
+    os.utime(record, (long_ago, long_ago))
+    (desk.work / "a").write_text("mine\n")
+    undone = desk.run("undo")
+    assert (undone.returncode, undone.stdout.splitlines()[0]) == (1, "Undone in part: “go”")
+    assert "skipped  a: it was changed after the step that changed it was cut off" in undone.stderr
+    assert (desk.work / "a").read_text() == "mine\n"
+
+
+def test_without_snapshots_undo_names_what_it_leaves(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    calls = (
+        make_call("write", "c1", filePath="new", content="new\n"),
+        make_call("bash", "c2", command="python3 -c pass"),
+    )
+    with serving(steps(Answer(calls=calls), Answer(text="Done."))) as server:
+        desk.use(server, snapshot=False)
+        assert desk.run("run", "--auto", "--title", "One", "go").returncode == 0
+    undone = desk.run("undo")
+    assert (undone.returncode, undone.stdout) == (1, "Undone in part: “go”\n")
+    assert undone.stderr.splitlines() == [
+        "  skipped  new: `snapshot` is off in the configuration",
+        "  skipped  what commands changed: `snapshot` is off in the configuration",
+    ]
+
+
+def test_what_a_snapshot_can_not_hold_is_named_by_undo_if_it_was_changed(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    for name in ("large", "other"):
+        with (desk.work / name).open("wb") as file:
+            file.truncate(20 * 1024 * 1024)
+    (desk.work / "a").write_text("0\n")
+    played(desk, "echo 1 > a; echo more >> large")
+    undone = desk.run("undo")
+    assert (undone.returncode, undone.stdout.splitlines()) == (1, ["Undone in part: “turn 1”", "  restored  a"])
+    assert undone.stderr == "  skipped  large: it was not recorded: larger than 10,485,760 bytes\n"
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,8 @@ from codeloop.schema.api.session_requests import SESSION_STATUS
 from codeloop.schema.operation import NoArguments
 from tests.library.opened import Open, here, opened, work
 from tests.support.scripted_project import make_answer, make_call
-from tests.support.snapshot_waits import patient_snapshots
 
-__all__ = ["opened", "patient_snapshots"]
+__all__ = ["opened"]
 SAYS = ScriptedAnswer(text="It is done.", deltas=3)
 WRITES = make_answer(make_call("write", filePath="notes.txt", content="one\n"), text="I write.")
 SLEEPS = make_answer(make_call("bash", command="sleep 600", description="wait"))

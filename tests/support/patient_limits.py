@@ -12,7 +12,6 @@ LONG_LIMIT = Limit("test", 60_000, "ms", "for a test")
 PATIENT_LIMITS = {
     "limits.DISCOVER_TIME": 20_000,
     "limits.SNAPSHOT_COMPARE": 60_000,
-    "limits.SNAPSHOT_TIME": 60_000,
     "cloud.CLOUD_METADATA": 60_000,
     "doctor.DOCTOR_PROGRAM": 60_000,
     "doctor.DOCTOR_PROXY": 60_000,

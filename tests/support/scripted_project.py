@@ -2,15 +2,14 @@
 
 import asyncio
 import os
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Sequence
-from contextlib import asynccontextmanager, contextmanager
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from codeloop.agent.answer import turn_diffs
 from codeloop.app.app import App
 from codeloop.app.models.open_models import SingleModel
 from codeloop.app.project import Project, open_project
@@ -37,13 +36,10 @@ from codeloop.model.testing.scripted_model import SCRIPT_INFO, ScriptedModel
 from codeloop.schema.api.answers import PERMISSION_REPLY, AnswerPermission
 from codeloop.schema.api.session_inputs import PROMPT, MessageWithParts, Prompt, TextPartInput
 from codeloop.schema.api.session_requests import SESSION_CREATE, CreateSession
-from codeloop.schema.limits import SNAPSHOT_TIME
 from codeloop.schema.part import Part, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.permission import PermissionRequest, Reply
-from codeloop.schema.wire import replace
 from codeloop.server.server import ListenOptions, Server
 from codeloop.store.conversation import Conversation
-from codeloop.workspace.snapshot import file_jobs
 from tests.support.patient_limits import LONG_LIMIT
 from tests.support.sandbox_support import allow_commands
 
@@ -155,16 +151,6 @@ def make_startup(home: Path, work: Path, **settings: Any) -> Startup:
     return Startup(directory=work, environment=environment, settings=allow_commands(settings))
 
 
-@contextmanager
-def lengthen_snapshot_waits() -> Generator[None]:
-    """Let steps wait for snapshots as long as a busy machine needs: without one they go on and can't be undone."""
-    long = replace(SNAPSHOT_TIME, value=60_000)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(file_jobs, "SNAPSHOT_TIME", long)
-        patch.setattr(turn_diffs, "SNAPSHOT_TIME", long)
-        yield
-
-
 @asynccontextmanager
 async def open_scripted_project(
     tmp_path: Path,
@@ -181,10 +167,9 @@ async def open_scripted_project(
     model = RequestRecorder(inner)
     opened = open_over_http if os.environ.get(CLIENT_VARIABLE) == "http" else open_in_process
     startup = make_startup(tmp_path / "home", work, **settings)
-    with lengthen_snapshot_waits():
-        async with opened(startup, SingleModel(model)) as (project, client):
-            known = session_id or (await LocalClient(project).call(SESSION_CREATE, CreateSession())).id
-            yield ScriptedProject(project, model, known, client)
+    async with opened(startup, SingleModel(model)) as (project, client):
+        known = session_id or (await LocalClient(project).call(SESSION_CREATE, CreateSession())).id
+        yield ScriptedProject(project, model, known, client)
 
 
 OpenedProject = tuple[Project, Client]

@@ -14,6 +14,13 @@ async def run(engine: Engine, session_id: str) -> Stop:
     cache = RequestCache()
     has_asked = False
     configured_budget = engine.turn_settings.configured_budget
+    if engine.snapshots is not None:
+        engine.snapshots.begin_early()
+        if engine.snapshots.has_open_steps():
+            # Imported late: few processes are killed.
+            from codeloop.agent.answer.cut_off_steps import close_cut_off_steps
+
+            await close_cut_off_steps(engine.store, engine.snapshots, session_id)
     while True:
         if configured_budget is not None:
             await configured_budget.check()

@@ -3,7 +3,8 @@
 from contextlib import aclosing
 
 from codeloop.agent.answer.answer_draft import AnswerDraft
-from codeloop.agent.answer.answer_lifecycle import InterruptionGuard, make_answer, make_finish_part, store_finish
+from codeloop.agent.answer.answer_lifecycle import InterruptionGuard, make_answer, store_finish
+from codeloop.agent.answer.cut_off_steps import make_change_events
 from codeloop.agent.answer.live_status import RetryStatus, show_status
 from codeloop.agent.answer.usage import Usage, start_usage
 from codeloop.agent.calls.call_rules import list_rulesets
@@ -32,9 +33,9 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.limits import MODEL_FALLBACK_ATTEMPTS
 from codeloop.schema.live_events import Busy, Toast, ToastShown
 from codeloop.schema.message import AssistantMessage, UserMessage, format_model_ref
-from codeloop.schema.part import PatchPart, StepStartPart
+from codeloop.schema.part import StepStartPart
 from codeloop.schema.wire import replace
-from codeloop.workspace.snapshot.step_recorder import StepRecorder
+from codeloop.workspace.snapshot.step_recorder import Recorder, StepChanges, StepRecorder, UnrecordedStep
 
 
 async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: RequestCache) -> None:
@@ -56,7 +57,7 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     show_status(engine, session_id, Busy())
     request = await _store_start(engine, info, request)
     draft = AnswerDraft(engine.store, session_id, info.id)
-    recorder = StepRecorder(engine.snapshots) if engine.snapshots is not None else None
+    recorder = _make_recorder(engine, info)
     calls = ToolCalls(engine, agent, info, recorder, toolbox=structured.toolbox if structured is not None else None)
     usage = start_usage(engine, session_id, model.info, request, kind="turn", message_id=info.id)
     is_complete = False
@@ -73,13 +74,14 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
         finally:
             await calls.cancel()
             draft.close()
-            snapshot = await _store_changes(engine, usage.add_to(info), recorder, is_complete=is_complete)
+            changes = await _store_changes(engine, usage.add_to(info), recorder, is_complete=is_complete)
         await fault_injection.pass_point_async("step.finish")
         continues = calls.has_tool_calls
         extra_events: list[StoredEvent] = []
         if structured is not None:
             info, finished, continues, extra_events = await structured.finish(info, finished, has_called=continues)
-        store_finish(engine, info, finished, usage, snapshot, continues=continues, extra_events=extra_events)
+        store_finish(engine, info, finished, usage, changes, continues=continues, extra_events=extra_events)
+    recorder.forget()
 
 
 async def _prepare_request(
@@ -181,20 +183,24 @@ async def _stream(
         retry_status.close()
 
 
+def _make_recorder(engine: Engine, info: AssistantMessage) -> Recorder:
+    if engine.snapshots is None:
+        return UnrecordedStep(engine.workspace.root)
+    return StepRecorder(engine.snapshots, info.session_id, info.id)
+
+
 async def _store_changes(
-    engine: Engine, info: AssistantMessage, recorder: StepRecorder | None, *, is_complete: bool
-) -> str | None:
-    """Store the files that a step has changed, however it ended; return the snapshot of the work tree after it."""
-    changes = await recorder.finish() if recorder is not None else None
-    for note in recorder.notes if recorder is not None else ():
+    engine: Engine, info: AssistantMessage, recorder: Recorder, *, is_complete: bool
+) -> StepChanges | None:
+    """Store the files that a step has changed, however it ended, and return its changes.
+
+    The end of a step that is not complete is stored, too.
+    """
+    changes = await recorder.finish()
+    for note in recorder.notes:
         engine.store.publish_live(ToastShown(properties=Toast(message=note, variant="warning")))
-    if changes is None:
-        return None
-    if changes.files:
-        files = list(changes.files)
-        patch = PatchPart(
-            id=new_id("prt"), session_id=info.session_id, message_id=info.id, hash=changes.before, files=files
-        )
-        finish = [] if is_complete else [make_part_updated(make_finish_part(info, "error", changes.after))]
-        engine.store.append(make_part_updated(patch), *finish)
-    return changes.after
+    if changes is not None and (events := make_change_events(info, changes, is_complete=is_complete)):
+        engine.store.append(*events)
+    if not is_complete:
+        recorder.forget()
+    return changes

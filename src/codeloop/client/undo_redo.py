@@ -121,7 +121,7 @@ async def undo_files(
 
 
 def _conjugate(verb: str, outcome: FilesOutcome | None, *, dry_run: bool) -> str:
-    """Return the word for what was done; nothing is called undone without a word on files that were left."""
+    """Return the word for what was done: where a file was left as it is, it is done in part."""
     if dry_run:
         return f"Would {verb}"
     done = {"undo": "Undone", "redo": "Redone"}[verb]

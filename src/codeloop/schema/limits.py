@@ -378,23 +378,16 @@ WEBSEARCH_SNIPPET = Limit("web.search_snippet", 1_500, "characters", "shown of o
 WEBSEARCH_QUERY = Limit("web.search_query", 2_000, "characters", "a longer search query is refused")
 # === Snapshots of the work tree ===
 SNAPSHOT_QUICK_SCAN = Limit("snapshot.quick", 5, "ms", "a scan that took less runs without a thread the next time")
-SNAPSHOT_TIME = Limit("snapshot.time", 2_000, "ms", "waiting for a snapshot; then the turn continues without it")
-SNAPSHOT_RETRY_TIME = Limit(
-    "snapshot.retry_time", 200, "ms", "waiting after a scan that took too long, then there is no snapshot"
+SNAPSHOT_STALLED = Limit(
+    "snapshot.stalled", 120, "count", "seconds in a row without a file read, then the disk counts as stuck"
 )
-SNAPSHOT_COMPARE = Limit("snapshot.compare", 10_000, "ms", "finding what a step changed, then it can't be undone")
-UNDO_TIME = Limit("snapshot.undo", 120_000, "ms", "putting files back; what takes longer is finished by doing it again")
-SNAPSHOT_SCAN = Limit("snapshot.scan", 60_000, "ms", "scanning a work tree in the background, then no snapshot is made")
-SNAPSHOT_GIT = Limit("snapshot.git", 10_000, "ms", "git reading shared objects, then what they held counts as unknown")
-SNAPSHOT_FILES = Limit("snapshot.files", 1_000_000, "count", "a work tree with more files has no snapshots")
+SNAPSHOT_COMPARE = Limit("snapshot.compare", 10_000, "ms", "comparing files for a diff, then it is an error")
+SNAPSHOT_FILES = Limit("snapshot.files", 1_000_000, "count", "a work tree with more files and folders has no snapshots")
 SNAPSHOT_FILE = Limit("snapshot.file", 10 * 1024 * 1024, "bytes", "a larger file is not kept, unless git tracks it")
 SNAPSHOT_TRACKED = Limit("snapshot.tracked", 64 * 1024 * 1024, "bytes", "a larger file is not kept, tracked or not")
 SNAPSHOT_BYTES = Limit("snapshot.bytes", 512 * 1024 * 1024, "bytes", "read for one snapshot; other files are left out")
 SNAPSHOT_IGNORED = Limit(
     "snapshot.ignored", 20_000, "count", "ignored files kept before a destructive command; further ones are left out"
-)
-SNAPSHOT_SHARED = Limit(
-    "snapshot.shared", 5_000, "count", "contents copied from the repository for one step; the others can't be undone"
 )
 # Smaller work trees are scanned in a few milliseconds: docs/decisions/0007.
 SNAPSHOT_WATCH = Limit(

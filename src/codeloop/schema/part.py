@@ -219,7 +219,11 @@ class StepStartPart(Wire, tag_field="type", tag="step-start"):
 
 
 class StepFinishPart(Wire, tag_field="type", tag="step-finish"):
-    """A step is over; `cost` in dollars."""
+    """A step is over; `cost` in dollars.
+
+    `unrecorded`: the files (relative to the work tree) that it changed, but that undo can't restore, each with the
+    reason; "" stands for all that its commands changed.
+    """
 
     id: str
     session_id: str
@@ -228,6 +232,7 @@ class StepFinishPart(Wire, tag_field="type", tag="step-finish"):
     cost: float
     tokens: Tokens
     snapshot: str | None = None
+    unrecorded: dict[str, str] | None = None
 
 
 class PatchPart(Wire, tag_field="type", tag="patch"):

@@ -1,4 +1,4 @@
-"""Tells the prompts of the user from those that the program stores in the user's name: undo goes back to the former."""
+"""Tells the prompts of the user, to which undo goes back, from those that the program stores in the user's name."""
 
 from collections.abc import Sequence
 

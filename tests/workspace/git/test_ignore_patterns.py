@@ -12,10 +12,8 @@ from hypothesis import strategies as st
 from codeloop.kit.paths import join_relative
 from codeloop.workspace.git.ignore_patterns import list_user_excludes, parse_attributes, parse_ignore_file
 from tests.support.examples import scale_examples
-from tests.support.snapshot_waits import patient_snapshots
 from tests.workspace.snapshot.trees_on_disk import git, names_in, snapshots_of, taken, write
 
-__all__ = ["patient_snapshots"]
 PIECES = [
     "a",
     "b",

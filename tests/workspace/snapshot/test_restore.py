@@ -21,7 +21,6 @@ from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.step_recorder import StepChanges, StepRecorder
 from codeloop.workspace.snapshot.stored_trees import TreeChange, list_differences, make_file_diffs
 from tests.support.examples import SHARED_FIXTURE_CHECKS, scale_examples
-from tests.support.snapshot_waits import patient_snapshots
 from tests.workspace.snapshot.trees_on_disk import (
     everything,
     git,
@@ -33,7 +32,6 @@ from tests.workspace.snapshot.trees_on_disk import (
     write,
 )
 
-__all__ = ["patient_snapshots"]
 FILES = {"a.txt": "a\n", "deep/er/b.txt": "b\n", "deep/c.txt": "c\n", "z": "z\n"}
 
 
@@ -62,6 +60,7 @@ class Agent:
     def changes(self) -> dict[str, list[TreeChange]]:
         found: dict[str, list[TreeChange]] = {}
         for step in self.steps:
+            assert step.after is not None
             named = {os.path.relpath(path, self.root) for path in step.files}
             for each in list_differences(self.snapshots.objects, step.before, step.after):
                 if each.path in named:

@@ -15,8 +15,8 @@ from codeloop.schema.limits import Limit
 from codeloop.workspace.snapshot import file_jobs, scanner
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE
 from codeloop.workspace.snapshot.snapshots import SkippedSnapshot, Snapshot, Snapshots
+from codeloop.workspace.snapshot.stored_trees import find_entry
 from tests.support.audit_hook import add_audit
-from tests.support.snapshot_waits import patient_snapshots
 from tests.workspace.snapshot.trees_on_disk import (
     ENVIRONMENT,
     everything,
@@ -29,7 +29,6 @@ from tests.workspace.snapshot.trees_on_disk import (
     write,
 )
 
-__all__ = ["patient_snapshots"]
 FILES = {"a.txt": "a\n", "deep/er/b.txt": "b\n", "deep/c.txt": "c\n", "z": "z\n"}
 
 
@@ -251,32 +250,123 @@ async def test_a_home_or_everything_is_not_taken_and_that_is_said_once(tmp_path:
     assert str(root) in first.reason
 
 
-async def test_a_look_that_takes_too_long_goes_on_behind_the_turn(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_scan_is_waited_for_unless_the_disk_is_stuck(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     root = repository(tmp_path / "work", FILES)
     snapshots = snapshots_of(root, tmp_path)
-    slow_disk = threading.Event()
+    stuck_disk = threading.Event()
 
     def hold(event: str, _: tuple[Any, ...]) -> None:
         if event == "os.scandir" and threading.current_thread().name == "snapshot":
-            slow_disk.wait()
+            stuck_disk.wait()
 
     try:
         with add_audit(hold), monkeypatch.context() as short:
-            short.setattr(file_jobs, "SNAPSHOT_TIME", Limit("snapshot.time", 1, "ms", "for this test"))
-            short.setattr(file_jobs, "SNAPSHOT_RETRY_TIME", Limit("snapshot.retry_time", 1, "ms", "for this test"))
-            first = await snapshots.take()
-            assert isinstance(first, SkippedSnapshot)
-            assert "takes longer" in first.reason
-            second = await snapshots.take()
-            assert isinstance(second, SkippedSnapshot)
-            assert "still being scanned" in second.reason
+            short.setattr(file_jobs, "SNAPSHOT_STALLED", Limit("snapshot.stalled", 3, "count", "for this test"))
+            short.setattr(file_jobs, "_POLL_SECONDS", 0.001)
+            for _ in range(2):
+                skipped = await snapshots.take()
+                assert isinstance(skipped, SkippedSnapshot)
+                assert "the disk gives no answer" in skipped.reason
+            short.undo()
+            waiting = asyncio.create_task(snapshots.take())
+            await asyncio.sleep(0.01)
+            assert not waiting.done()
+            stuck_disk.set()
+            assert isinstance(await waiting, Snapshot)
     finally:
-        slow_disk.set()
-    await snapshots.jobs.wait_idle()
-    assert snapshots.read_stats().files == len(FILES)
+        stuck_disk.set()
     assert (await taken(snapshots)).tree == git(root, "rev-parse", "HEAD^{tree}").strip()
+
+
+async def test_a_scan_that_the_end_of_the_program_stops_is_continued_by_the_next(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", {f"d{number}/f": str(number) for number in range(40)})
+    past = time.time() - 100
+    for path in root.rglob("f"):
+        os.utime(path, (past, past))
+    git(root, "update-index", "-q", "--refresh")
+    write(root, {f"new{number}": str(number) for number in range(100)})
+    first = snapshots_of(root, tmp_path)
+    closing: list[asyncio.Task[None]] = []
+    loop = asyncio.get_running_loop()
+    count = 0
+
+    def close_half_way(event: str, arguments: tuple[Any, ...]) -> None:
+        nonlocal count
+        if event == "os.scandir" and threading.current_thread().name == "snapshot" and str(root) in str(arguments):
+            count += 1
+            if count == 20:
+                started = threading.Event()
+                loop.call_soon_threadsafe(lambda: (closing.append(loop.create_task(first.close())), started.set()))
+                # The task sets the mark in its first step.
+                started.wait()
+                while not first.is_closing:
+                    time.sleep(0.001)
+
+    with add_audit(close_half_way):
+        skipped = await first.take()
+    await closing[0]
+    assert isinstance(skipped, SkippedSnapshot)
+    assert count == 20
+    again = snapshots_of(root, tmp_path)
+    read: list[str] = []
+
+    def record_read(event: str, arguments: tuple[Any, ...]) -> None:
+        if event == "open" and str(root) in str(arguments[0]) and ".git" not in str(arguments[0]):
+            read.append(str(arguments[0]))
+
+    with add_audit(record_read):
+        state = await taken(again)
+    # Files of the repository are clean by its index; of the new ones only those are read again that were young then.
+    assert not [name for name in read if "/d" in name.removeprefix(str(root))]
+    assert len(read) < 100
+    git(root, "add", "-A")
+    assert state.tree == git(root, "write-tree").strip()
+
+
+async def test_a_tree_without_bounds_is_refused_once_with_what_can_be_done(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scanner, "SNAPSHOT_FILES", Limit("snapshot.files", 10, "count", "for this test"))
+    root = repository(tmp_path / "work", {**FILES, **{f"e{number}/x": "" for number in range(5)}})
+    snapshots = snapshots_of(root, tmp_path)
+    first, second = await snapshots.take(), await snapshots.take()
+    assert isinstance(first, SkippedSnapshot)
+    assert isinstance(second, SkippedSnapshot)
+    assert first.reason == (
+        "the work tree has more than 10 files and folders, so there are no snapshots of it; "
+        "name what is generated in a .gitignore to be able to undo"
+    )
+    assert (first.is_new, second.is_new) == (True, False)
+    (root / ".gitignore").write_text("e*\n")
+    git(root, "rm", "-rq", "--cached", "-f", *(f"e{number}/x" for number in range(5)))
+    assert isinstance(await snapshots_of(root, tmp_path).take(), Snapshot)
+
+
+async def test_many_contents_are_kept_in_packs_that_git_can_read(tmp_path: Path) -> None:
+    root = tmp_path / "plain"
+    files = {f"d{number % 7}/f{number}": f"{number}\n" * (number % 50) for number in range(500)}
+    write(root, {**files, "large": "0123456789\n" * 5_000, "empty": ""})
+    snapshots = snapshots_of(root, tmp_path)
+    state = await taken(snapshots)
+    folder = snapshots.objects.folder
+    assert list((folder / "objects" / "pack").glob("*.idx"))
+    assert not [path for path in (folder / "objects").iterdir() if len(path.name) == 2]
+    git(root, f"--git-dir={folder}", "fsck", "--no-dangling", "--full")
+    assert names_in(snapshots, state.tree) == sorted([*files, "large", "empty"])
+    # Another process, which finds the packs, and one that has no stat cache any more.
+    (folder / "files.msgpack").unlink(missing_ok=True)
+    other = snapshots_of(root, tmp_path)
+    assert (await taken(other)).tree == state.tree
+    entry = find_entry(other.objects, state.tree, "large")
+    assert entry is not None
+    assert other.objects.read_blob(entry.blob) == b"0123456789\n" * 5_000
+    assert len(list((folder / "objects" / "pack").glob("*.idx"))) == 1
+    for name in files:
+        (root / name).unlink()
+    left = await taken(other)
+    assert other.prune(age_ms=0) > 400
+    assert names_in(other, left.tree) == ["empty", "large"]
+    assert list((folder / "objects" / "pack").glob("*.idx")) == []
 
 
 async def test_nothing_of_the_repository_is_executed(tmp_path: Path) -> None:

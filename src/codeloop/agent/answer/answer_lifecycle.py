@@ -22,6 +22,7 @@ from codeloop.schema.message import (
 from codeloop.schema.part import StepFinishPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import choose_creation_time
+from codeloop.workspace.snapshot.step_recorder import StepChanges
 
 
 def make_answer(engine: Engine, session_id: str, prompt: UserMessage) -> AssistantMessage:
@@ -42,8 +43,8 @@ def make_answer(engine: Engine, session_id: str, prompt: UserMessage) -> Assista
     )
 
 
-def make_finish_part(info: AssistantMessage, reason: str, snapshot: str | None) -> StepFinishPart:
-    """Return the part that ends a step. `snapshot`: the work tree after it, None where none was taken."""
+def make_finish_part(info: AssistantMessage, reason: str, changes: StepChanges | None) -> StepFinishPart:
+    """Return the part that ends a step. `changes`: of files; None: none were recorded."""
     return StepFinishPart(
         id=new_id("prt"),
         session_id=info.session_id,
@@ -51,7 +52,8 @@ def make_finish_part(info: AssistantMessage, reason: str, snapshot: str | None) 
         reason=reason,
         cost=info.cost,
         tokens=info.tokens,
-        snapshot=snapshot,
+        snapshot=changes.after if changes is not None else None,
+        unrecorded=dict(changes.unrecorded) or None if changes is not None else None,
     )
 
 
@@ -60,7 +62,7 @@ def store_finish(
     info: AssistantMessage,
     finished: Finished,
     usage: Usage,
-    snapshot: str | None = None,
+    changes: StepChanges | None = None,
     *,
     continues: bool = False,
     extra_events: Sequence[StoredEvent] = (),
@@ -85,7 +87,7 @@ def store_finish(
         error=finished.error,
         time=replace(info.time, completed=max(now_ms(), info.time.created)),
     )
-    finish = make_finish_part(info, reason, snapshot)
+    finish = make_finish_part(info, reason, changes)
     usage.store_sums(
         engine.store, info.session_id, make_part_updated(finish), make_message_updated(info), *extra_events
     )

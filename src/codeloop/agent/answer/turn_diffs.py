@@ -1,13 +1,13 @@
 """The file changes of steps and turns: computed from the snapshots around each step, stored with the prompt."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from msgspec import Struct
 
 from codeloop.agent.engine import Engine
 from codeloop.schema.event import StoredEvent, make_message_updated, make_session_updated
 from codeloop.schema.ids import now_ms
-from codeloop.schema.limits import SNAPSHOT_COMPARE, SNAPSHOT_TIME, Limit
+from codeloop.schema.limits import SNAPSHOT_COMPARE
 from codeloop.schema.message import (
     AssistantMessage,
     Message,
@@ -32,12 +32,14 @@ class MessageChanges(Struct, frozen=True):
 
     `missing`: files whose content is no longer stored.
     `outside`: absolute paths of files in another work tree, where the message was copied from.
+    `unrecorded`: as of `StepFinishPart`.
     """
 
     index: int
     changes: tuple[TreeChange, ...]
     missing: tuple[str, ...] = ()
     outside: tuple[str, ...] = ()
+    unrecorded: Mapping[str, str] = {}
 
 
 def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> MessageChanges | None:
@@ -46,9 +48,11 @@ def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Message
     Reads the disk. `index`: as in `MessageChanges`.
     """
     patches = [part for part in entry.parts if isinstance(part, PatchPart)]
-    after = next((part.snapshot for part in entry.parts if isinstance(part, StepFinishPart) and part.snapshot), None)
+    finishes = [part for part in entry.parts if isinstance(part, StepFinishPart)]
+    after = next((part.snapshot for part in finishes if part.snapshot), None)
+    unrecorded = {path: reason for part in finishes for path, reason in (part.unrecorded or {}).items()}
     if not patches or after is None:
-        return None
+        return MessageChanges(index, (), unrecorded=unrecorded) if unrecorded else None
     root = f"{snapshots.root}/"
     files = {file for part in patches for file in part.files}
     names = {file.removeprefix(root) for file in files if file.startswith(root)}
@@ -57,8 +61,8 @@ def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Message
     try:
         tree_changes = _find_changes(snapshots.objects, patches[0].hash, after, names)
     except MissingObject:
-        return MessageChanges(index, (), tuple(sorted(names)))
-    return MessageChanges(index, tree_changes)
+        return MessageChanges(index, (), tuple(sorted(names)), unrecorded=unrecorded)
+    return MessageChanges(index, tree_changes, unrecorded=unrecorded)
 
 
 def _find_changes(objects: ObjectStore, before: str, after: str, names: set[str]) -> tuple[TreeChange, ...]:
@@ -68,7 +72,6 @@ def _find_changes(objects: ObjectStore, before: str, after: str, names: set[str]
 async def compare_turn(
     snapshots: Snapshots,
     entries: Sequence[Entry],
-    limit: Limit = SNAPSHOT_COMPARE,
     *,
     is_wanted: Callable[[str], bool] | None = None,
 ) -> tuple[SnapshotFileDiff, ...] | JobFailure:
@@ -87,7 +90,7 @@ async def compare_turn(
         changes = (change for step in steps for change in step.changes if is_wanted is None or is_wanted(change.path))
         return make_file_diffs(snapshots.objects, join_changes(changes))
 
-    return await snapshots.jobs.run_job(compare, limit)
+    return await snapshots.jobs.run_job(compare, SNAPSHOT_COMPARE)
 
 
 def join_changes(changes: Iterable[TreeChange]) -> list[TreeChange]:
@@ -112,8 +115,7 @@ async def store_diffs(engine: Engine, session_id: str) -> None:
     positions = list_positioned_entries(engine.store, conversation)
     for prompt_id, answer_ids in missing:
         steps = [entry for index, entry in positions if conversation.entries[index].info.id in answer_ids]
-        # With the short limit: an abort waits for this comparison.
-        diffs = await compare_turn(snapshots, steps, SNAPSHOT_TIME)
+        diffs = await compare_turn(snapshots, steps)
         if not isinstance(diffs, JobFailure):
             engine.store.append(*_make_diff_events(engine.store.read_context(session_id), prompt_id, list(diffs)))
 

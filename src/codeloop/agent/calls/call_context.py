@@ -19,7 +19,7 @@ from codeloop.schema.wire import JSON, replace
 from codeloop.tool.call_session import CallSession
 from codeloop.tool.services import ToolServices
 from codeloop.tool.tool import Subtask, SubtaskResult
-from codeloop.workspace.snapshot.step_recorder import StepRecorder
+from codeloop.workspace.snapshot.step_recorder import Recorder
 
 
 class FirstQuestion(Struct):
@@ -58,7 +58,7 @@ class CachedRules:
 class CallContext:
     """The ToolContext of one call. `recorder`: records what it is about to change; None: that is not recorded."""
 
-    def __init__(self, engine: Engine, agent: Agent, part: ToolPart, recorder: StepRecorder | None = None) -> None:
+    def __init__(self, engine: Engine, agent: Agent, part: ToolPart, recorder: Recorder | None = None) -> None:
         self.session_id = part.session_id
         self.message_id = part.message_id
         self.call_id = part.call_id

@@ -41,7 +41,7 @@ from codeloop.schema.permission import NOBODY_MESSAGE, Need
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.tool import TURN_ENDED_KEY, HasAdvice, ToolFailure, ToolResult
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
-from codeloop.workspace.snapshot.step_recorder import StepRecorder
+from codeloop.workspace.snapshot.step_recorder import Recorder
 
 if TYPE_CHECKING:
     from codeloop.agent.calls.call_context import CallContext
@@ -86,7 +86,7 @@ class ToolCalls:
         engine: Engine,
         agent: Agent,
         info: AssistantMessage,
-        recorder: StepRecorder | None = None,
+        recorder: Recorder | None = None,
         toolbox: Toolbox | None = None,
     ) -> None:
         """`toolbox`: the tools of this step; None: those of the engine. Subagents always get those of the engine."""

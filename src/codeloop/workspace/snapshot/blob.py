@@ -34,22 +34,32 @@ def read_contents(path: str, cap: int) -> tuple[bytes, os.stat_result]:
         return _read_target(path), info
     if not stat.S_ISREG(info.st_mode):
         raise Unreadable("not a regular file")
+    return read_regular_file(path, cap)
+
+
+def read_regular_file(path: str, cap: int) -> tuple[bytes, os.stat_result]:
+    """Read what was a regular file just now, as `read_contents` does."""
     fd = os.open(path, _READ_FLAGS)
     try:
-        # Again, since something else may have taken the path since. The stat comes before the content: if the file
+        # Something else may have taken the path since. The stat comes before the content: if the file
         # changes in between, it looks changed to the next scan.
         info = os.fstat(fd)
         if not stat.S_ISREG(info.st_mode):
             raise Unreadable("not a regular file")
         if info.st_size > cap:
             raise Unreadable(f"larger than {cap:,} bytes")
-        chunks: list[bytes] = []
-        size = 0
-        while chunk := os.read(fd, _CHUNK_BYTES):
+        # One byte more than there should be: if it does not come, the file is read, mostly at once.
+        wanted = min(info.st_size + 1, _CHUNK_BYTES)
+        data = os.read(fd, wanted)
+        if len(data) < wanted and len(data) == info.st_size:
+            return data, info
+        chunks = [data]
+        size = len(data)
+        while size <= cap and (chunk := os.read(fd, _CHUNK_BYTES)):
             chunks.append(chunk)
             size += len(chunk)
-            if size > cap:
-                raise Unreadable(f"larger than {cap:,} bytes")
+        if size > cap:
+            raise Unreadable(f"larger than {cap:,} bytes")
         return b"".join(chunks), info
     finally:
         os.close(fd)

@@ -4,18 +4,21 @@ It also finds the objects of the user's repositories, which are not stored again
 """
 
 import os
+import threading
 import zlib
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import suppress
 from hashlib import sha1
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import msgspec
 
 from codeloop.kit.git import find_blocking_file, make_git_call
 from codeloop.kit.small_files import write_atomically
-from codeloop.schema.limits import SNAPSHOT_GIT
+
+if TYPE_CHECKING:
+    from codeloop.workspace.snapshot.pack import Pack, PackedObject, StoredPack
 
 # The id of a tree without entries.
 EMPTY_TREE = sha1(b"tree 0\0", usedforsecurity=False).hexdigest()
@@ -24,6 +27,13 @@ FOLDER_MODE = 0o40000
 _MAX_CACHED_TREES = 4096
 # The fastest level: a tool call waits for the snapshot before it.
 _COMPRESSION_LEVEL = 1
+# Fewer objects get a file each.
+_MIN_PACKED_OBJECTS = 64
+MAX_PACK_BYTES = 16 * 1024 * 1024
+MAX_PACK_OBJECTS = 16_384
+"""What is collected for one pack, at most."""
+# One git is asked for so many objects, whose contents are in memory at once.
+_MAX_ASKED = 1000
 _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 0\n"
 
 
@@ -55,11 +65,18 @@ class ObjectStore:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._objects = folder / "objects"
+        # As text: paths as objects cost more than what is done with them for each of many files.
+        self._objects_name = str(self._objects)
         self._shared: tuple[Path, ...] | None = None
         # Ids of objects that this process has stored.
         self._written_ids: set[str] = set()
         self._trees: dict[str, tuple[tuple[str, TreeEntry], ...]] = {}
         self._made_folders: set[str] = set()
+        # Scans and jobs on single files run on threads of their own.
+        self._packs_lock = threading.Lock()
+        self._packs: list[Pack] = []
+        # The time of the last change of their folder that the list knows of, in ns.
+        self._packs_read_at = -1
 
     def create_if_missing(self) -> None:
         """Create the directory if it does not exist yet."""
@@ -90,14 +107,7 @@ class ObjectStore:
 
     def put_tree(self, entries: Mapping[str, TreeEntry]) -> str:
         """Store a folder: its names (no slashes) with their blobs, and trees with FOLDER_MODE; return its id."""
-        # git sorts a folder as if its name ended with a slash.
-        rows = sorted(
-            (os.fsencode(name) + (b"/" if entry.mode == FOLDER_MODE else b""), entry) for name, entry in entries.items()
-        )
-        data = b"".join(
-            b"%o %s\0%s" % (entry.mode, name.removesuffix(b"/"), bytes.fromhex(entry.blob)) for name, entry in rows
-        )
-        return self._put(b"tree", data)
+        return self._put(b"tree", format_tree(entries))
 
     def read_tree(self, object_id: str) -> tuple[tuple[str, TreeEntry], ...]:
         """Return the names and entries of a tree, in git's order."""
@@ -116,7 +126,45 @@ class ObjectStore:
 
     def has(self, object_id: str) -> bool:
         """Return whether an object is in this store (not only among the shared ones)."""
-        return object_id in self._written_ids or self._path(object_id).exists()
+        return (
+            object_id in self._written_ids or self._path(object_id).exists() or self._find_pack(object_id) is not None
+        )
+
+    def keep_longer(self, object_id: str) -> None:
+        """Let the age of an object in this store start anew: a step's change needs it."""
+        try:
+            os.utime(self._path(object_id))
+        except FileNotFoundError:
+            packed_object = self._read_packed(object_id)
+            if packed_object is not None:
+                self._write_loose(object_id, packed_object.kind, packed_object.data)
+
+    def has_fresh(self, object_id: str) -> bool:
+        """Return whether an object is in this store; if it is, its age starts anew."""
+        if object_id in self._written_ids:
+            return True
+        try:
+            os.utime(f"{self._objects_name}/{object_id[:2]}/{object_id[2:]}")
+        except FileNotFoundError:
+            # One that another process has just packed is only stored twice.
+            if not any(object_id in pack for pack in self._list_known_packs()):
+                return False
+        self._written_ids.add(object_id)
+        return True
+
+    def put_many(self, objects: "Mapping[str, PackedObject]") -> None:
+        """Store objects by their ids: many as one pack, a few each in a file."""
+        if len(objects) < _MIN_PACKED_OBJECTS:
+            for object_id, each in objects.items():
+                self._write_loose(object_id, each.kind, each.data)
+            return
+        # Imported late, here and below: a small work tree has no pack.
+        from codeloop.workspace.snapshot.pack import write_pack
+
+        pack = write_pack(self._objects / "pack", objects)
+        with self._packs_lock:
+            self._packs = [*self._packs, pack]
+        self._written_ids.update(objects)
 
     def copy_shared(
         self, object_ids: Collection[str], environment: Mapping[str, str], find_size: Callable[[str], int | None]
@@ -129,30 +177,42 @@ class ObjectStore:
         missing = [object_id for object_id in dict.fromkeys(object_ids) if not self.has(object_id)]
         if not missing:
             return
+        from codeloop.workspace.snapshot.pack import PackedObject
+
+        blobs: dict[str, PackedObject] = {}
+        size = 0
         for object_id, data in _read_with_git(self.folder, missing, environment):
             if find_size(object_id) in {None, len(data)}:
-                self.put_blob(data)
+                blobs[object_id] = PackedObject(b"blob", data)
+                size += len(data)
+            if size > MAX_PACK_BYTES or len(blobs) >= MAX_PACK_OBJECTS:
+                self.put_many(blobs)
+                blobs, size = {}, 0
+        self.put_many(blobs)
 
     def _put(self, kind: bytes, data: bytes) -> str:
-        stored_data = b"%s %d\0%s" % (kind, len(data), data)
-        object_id = sha1(stored_data, usedforsecurity=False).hexdigest()
-        if object_id in self._written_ids:
-            return object_id
-        path = self._path(object_id)
-        try:
-            # It is used again, so its age restarts: `prune` removes the oldest.
-            os.utime(path)
-        except FileNotFoundError:
-            if object_id[:2] not in self._made_folders:
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-                self._made_folders.add(object_id[:2])
-            write_atomically(path, zlib.compress(stored_data, _COMPRESSION_LEVEL))
-        self._written_ids.add(object_id)
+        object_id = compute_object_id(kind, data)
+        # It is used again, so its age restarts: `prune` removes the oldest.
+        if not self.has_fresh(object_id):
+            self._write_loose(object_id, kind, data)
         return object_id
+
+    def _write_loose(self, object_id: str, kind: bytes, data: bytes) -> None:
+        path = self._path(object_id)
+        if object_id[:2] not in self._made_folders:
+            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._made_folders.add(object_id[:2])
+        write_atomically(path, zlib.compress(_make_head(kind, data) + data, _COMPRESSION_LEVEL))
+        self._written_ids.add(object_id)
 
     def _read_own(self, object_id: str, kind: bytes) -> bytes:
         try:
             stored_data = zlib.decompress(self._path(object_id).read_bytes())
+        except FileNotFoundError as error:
+            packed_object = self._read_packed(object_id)
+            if packed_object is None:
+                raise MissingObject(object_id) from error
+            stored_data = _make_head(*packed_object) + packed_object.data
         except (OSError, zlib.error) as error:
             raise MissingObject(object_id) from error
         head, _, data = stored_data.partition(b"\0")
@@ -161,11 +221,53 @@ class ObjectStore:
             raise MissingObject(object_id)
         return data
 
+    def _read_packed(self, object_id: str) -> "PackedObject | None":
+        pack = self._find_pack(object_id)
+        if pack is None:
+            return None
+        try:
+            return pack.read(object_id)
+        except (OSError, ValueError, IndexError, zlib.error):
+            return None
+
+    def _list_known_packs(self) -> "list[Pack]":
+        if self._packs_read_at < 0:
+            with self._packs_lock:
+                self._load_new_packs()
+        return self._packs
+
+    def _find_pack(self, object_id: str) -> "Pack | None":
+        """Return the pack that holds an object; None: none does. Packs that another process has written are found."""
+        with self._packs_lock:
+            pack = next((pack for pack in self._packs if object_id in pack), None)
+            return pack or next((pack for pack in self._load_new_packs() if object_id in pack), None)
+
+    def _load_new_packs(self) -> "list[Pack]":
+        """Add the packs that came since the last look; return them."""
+        folder = self._objects / "pack"
+        try:
+            changed_at = folder.stat().st_mtime_ns
+        except OSError:
+            return []
+        if changed_at == self._packs_read_at:
+            return []
+        from codeloop.workspace.snapshot.pack import Pack, list_packs
+
+        known = {pack.path for pack in self._packs}
+        new_packs: list[Pack] = []
+        for path in list_packs(folder):
+            if path.with_suffix(".pack") not in known:
+                with suppress(OSError, ValueError):
+                    new_packs.append(Pack(path))
+        self._packs = [*self._packs, *new_packs]
+        self._packs_read_at = changed_at
+        return new_packs
+
     def _path(self, object_id: str) -> Path:
         return self._objects / object_id[:2] / object_id[2:]
 
     def list_objects(self) -> Iterator[StoredObject]:
-        """Yield every object in this store."""
+        """Yield every object of this store that has a file of its own."""
         with suppress(FileNotFoundError), os.scandir(self._objects) as folders:
             for folder in folders:
                 # The others are `info` and `pack`.
@@ -177,27 +279,78 @@ class ObjectStore:
                             info = file.stat()
                             yield StoredObject(folder.name + file.name, info.st_size, info.st_mtime)
 
+    def list_packs(self) -> "list[StoredPack]":
+        """Return the packs of this store."""
+        from codeloop.workspace.snapshot.pack import StoredPack
+
+        with self._packs_lock:
+            self._load_new_packs()
+            packs: list[StoredPack] = []
+            for pack in self._packs:
+                with suppress(FileNotFoundError):
+                    info = pack.path.stat()
+                    packs.append(StoredPack(pack, info.st_size, info.st_mtime))
+        return packs
+
     def prune(self, keep: Collection[str], unused_since: float, max_bytes: int) -> int:
         """Remove objects not in `keep`, the oldest first; return their number.
 
         All those not used since `unused_since` (s since the epoch) are removed, others until at most `max_bytes` are
-        left.
+        left. A pack goes as a whole, once a fourth of its objects, or fewer, are in `keep`: these are stored anew.
         """
-        objects = sorted(self.list_objects(), key=lambda each: each.used_at)
-        total = sum(each.size for each in objects)
+        objects, packs = list(self.list_objects()), self.list_packs()
+        total = sum(each.size for each in (*objects, *packs))
         removed = 0
-        for each in objects:
+        for each in sorted((*objects, *packs), key=lambda each: each.used_at):
             if each.used_at >= unused_since and total <= max_bytes:
                 break
-            if each.object_id in keep:
-                continue
-            with suppress(FileNotFoundError):
-                self._path(each.object_id).unlink()
-            total -= each.size
-            removed += 1
+            if not isinstance(each, StoredObject):
+                count = self._remove_pack(each.pack, keep)
+                removed += count
+                total -= each.size if count else 0
+            elif each.object_id not in keep:
+                with suppress(FileNotFoundError):
+                    self._path(each.object_id).unlink()
+                total -= each.size
+                removed += 1
         self._written_ids.clear()
         self._trees.clear()
         return removed
+
+    def _remove_pack(self, pack: "Pack", keep: Collection[str]) -> int:
+        """Remove a pack that is hardly needed; return the number of objects that went with it."""
+        kept_ids = [object_id for object_id in pack if object_id in keep]
+        if len(kept_ids) * 4 > pack.count:
+            return 0
+        kept_objects = {object_id: each for object_id in kept_ids if (each := pack.read(object_id)) is not None}
+        with self._packs_lock:
+            self._packs = [each for each in self._packs if each is not pack]
+        pack.remove()
+        self._written_ids.clear()
+        self.put_many(kept_objects)
+        return pack.count - len(kept_ids)
+
+
+def compute_object_id(kind: bytes, data: bytes) -> str:
+    """Return the id that git gives an object."""
+    digest = sha1(_make_head(kind, data), usedforsecurity=False)
+    digest.update(data)
+    return digest.hexdigest()
+
+
+def _make_head(kind: bytes, data: bytes) -> bytes:
+    return b"%s %d\0" % (kind, len(data))
+
+
+def format_tree(entries: Mapping[str, TreeEntry]) -> bytes:
+    """Return the data of a tree with these names and entries."""
+    # git sorts a folder as if its name ended with a slash.
+    rows = sorted(
+        (os.fsencode(name) + (b"/" if entry.mode == FOLDER_MODE else b""), entry) for name, entry in entries.items()
+    )
+    return b"".join(
+        b"%o %s\0%s" % (entry.mode, name.removesuffix(b"/"), bytes.fromhex(entry.blob)) for name, entry in rows
+    )
 
 
 def _parse_tree(data: bytes) -> Iterator[tuple[str, TreeEntry]]:
@@ -216,22 +369,29 @@ def _read_with_git(folder: Path, object_ids: list[str], environment: Mapping[str
     import subprocess
 
     call = make_git_call(folder, "cat-file", "--batch", environment=environment)
-    try:
-        process = subprocess.run(
-            call.command,
-            input="".join(f"{object_id}\n" for object_id in object_ids).encode(),
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env=call.environment,
-            cwd=folder,
-            timeout=SNAPSHOT_GIT.seconds,
-            check=False,
-        )
-    except (OSError, subprocess.TimeoutExpired):
-        return
+    for start in range(0, len(object_ids), _MAX_ASKED):
+        asked_ids = object_ids[start : start + _MAX_ASKED]
+        try:
+            # Without a deadline: what git reads is bounded, and without it these files could not be undone.
+            process = subprocess.run(
+                call.command,
+                input="".join(f"{object_id}\n" for object_id in asked_ids).encode(),
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env=call.environment,
+                cwd=folder,
+                check=False,
+            )
+        except OSError:
+            return
+        yield from _parse_answers(process.stdout)
+
+
+def _parse_answers(output: bytes) -> Iterator[tuple[str, bytes]]:
+    """Yield id and content of each blob in an output of `git cat-file --batch`."""
     # For each object: a line with id, kind and size, then the content and a line end. A missing one has the line alone,
     # with the word "missing".
-    output, position = process.stdout, 0
+    position = 0
     while position < len(output):
         end = output.index(b"\n", position)
         object_id, *fields = output[position:end].decode().split()

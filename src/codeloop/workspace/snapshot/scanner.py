@@ -16,14 +16,15 @@ from codeloop.schema.limits import (
     SNAPSHOT_FILE,
     SNAPSHOT_FILES,
     SNAPSHOT_IGNORED,
-    SNAPSHOT_SCAN,
     SNAPSHOT_TRACKED,
     SNAPSHOT_WATCH,
 )
 from codeloop.workspace.git.ignore_patterns import is_ignored
-from codeloop.workspace.snapshot.blob import Unreadable, read_contents, to_git_mode
-from codeloop.workspace.snapshot.file_jobs import ScanRefused
+from codeloop.workspace.snapshot.blob import Unreadable, read_contents, read_regular_file, to_git_mode
+from codeloop.workspace.snapshot.file_jobs import ScanRefused, ScanStopped
+from codeloop.workspace.snapshot.object_batch import ObjectBatch
 from codeloop.workspace.snapshot.object_store import FOLDER_MODE, ObjectStore, TreeEntry
+from codeloop.workspace.snapshot.rebuildable import GENERATED_NAMES, is_omitted_build, is_rebuildable
 from codeloop.workspace.snapshot.stat_cache import CachedFile, CachedFolder, StatCache
 from codeloop.workspace.snapshot.tree_repositories import TreeRepositories
 from codeloop.workspace.watch.inotify import InotifyWatch
@@ -36,19 +37,6 @@ _UNSUPPORTED_KINDS = {
     stat.S_IFCHR: "a device",
     stat.S_IFBLK: "a device",
 }
-
-_TOO_LONG = f"the work tree takes more than {SNAPSHOT_SCAN.seconds:g} s to scan"
-# Folders of rebuildable content: snapshots leave them out where git ignores them.
-_REBUILDABLE_NAMES = frozenset((
-    ".angular", ".bundle", ".cache", ".dart_tool", ".docusaurus", ".eggs", ".gradle", ".hypothesis", ".mypy_cache",
-    ".next", ".nox", ".npm", ".nuxt", ".output", ".parcel-cache", ".pnpm-store", ".pytest_cache", ".ruff_cache",
-    ".stack-work", ".svelte-kit", ".terraform", ".tox", ".turbo", ".venv", ".vite", ".zig-cache", "Carthage",
-    "DerivedData", "Pods", "__pycache__", "_build", "bower_components", "build", "cmake-build-debug",
-    "cmake-build-release", "coverage", "dist", "dist-newstyle", "elm-stuff", "htmlcov", "jspm_packages",
-    "node_modules", "target", "vendor", "venv", "zig-cache", "zig-out",
-))  # fmt: skip
-# Folders of generated content: left out, except tracked files, even if no `.gitignore` names them.
-_GENERATED_NAMES = _REBUILDABLE_NAMES - {"Carthage", "Pods", "_build", "build", "coverage", "dist", "target", "vendor"}
 
 
 class ScanOptions(msgspec.Struct, frozen=True):
@@ -68,7 +56,6 @@ class _ScanPass(Struct):
     `ignored_files`: read so far; `waiting`: folders still to be scanned.
     """
 
-    deadline: float
     include_ignored: bool = False
     must_read: bool = False
     read_bytes: int = 0
@@ -83,8 +70,13 @@ class Scanner:
         """`root`: resolved. `cache`: of an earlier run; without one, git's index tells which files are clean."""
         self._root = str(root)
         self._objects = objects
+        self._batch = ObjectBatch(objects)
         self._own_folders = {str(path) for path in options.own_folders}
         self.cache = cache or StatCache()
+        # Counts the entries of folders, so that it can be seen whether a scan goes on.
+        self.progress = 0
+        # Set by another thread: the scan ends before the next folder.
+        self.is_stopped = False
         # Whether this process has scanned the whole work tree once.
         self.has_scanned = False
         # Folder -> the names in it that are not in the tree ("": itself) -> the reason, a clause for the user.
@@ -93,14 +85,14 @@ class Scanner:
         self.replaced: dict[str, int] = {}
         self.watch: InotifyWatch | None = None
         self._is_unwatchable = False
-        self._repositories = TreeRepositories(self._root, options.excludes, with_index=cache is None)
+        self._repositories = TreeRepositories(self._root, options.excludes, with_index=not self.cache.is_complete)
 
     def scan(self, *, include_ignored: bool = False) -> None:
-        """Bring the cache up to date. Raises ScanRefused, OSError.
+        """Bring the cache up to date. Raises ScanRefused, ScanStopped, OSError.
 
         `include_ignored`: also for ignored files, up to the limits.
         """
-        scan_pass = _ScanPass(time.monotonic() + SNAPSHOT_SCAN.seconds, include_ignored)
+        scan_pass = _ScanPass(include_ignored)
         # None: all folders have to be scanned.
         changed_folders: set[str] | None = None
         if self.watch is not None and self.has_scanned and not include_ignored:
@@ -114,15 +106,19 @@ class Scanner:
         scan_pass.waiting += [""] if changed_folders is None else sorted(changed_folders)
         self._scan_waiting(scan_pass, is_complete=changed_folders is None)
         self.has_scanned = True
+        if not self.cache.is_complete:
+            self.cache.is_complete, self.cache.is_saved = True, False
         self._repositories.drop_index()
 
     def read_paths(self, paths: Iterable[str]) -> None:
-        """Read these files, and those below these folders, even if git ignores them. Raises ScanRefused, OSError.
+        """Read these files, and those below these folders, even if git ignores them.
+
+        Raises ScanRefused, ScanStopped, OSError.
 
         Paths are relative to the work tree. Of folders, those of rebuildable content that git ignores and those of
         generated content are skipped, unless the cache knows them or tracked files are in them.
         """
-        scan_pass = _ScanPass(time.monotonic() + SNAPSHOT_SCAN.seconds, include_ignored=True, must_read=True)
+        scan_pass = _ScanPass(include_ignored=True, must_read=True)
         for path in paths:
             self._read_path(path, scan_pass)
         self._scan_waiting(scan_pass, is_complete=True)
@@ -140,9 +136,14 @@ class Scanner:
                 subfolder = cache.folders.get(join_relative(path, name))
                 if subfolder is not None and subfolder.tree:
                     entries[name] = TreeEntry(FOLDER_MODE, subfolder.tree)
-            folder.tree = self._objects.put_tree(entries) if entries or not path else ""
+            folder.tree = self._batch.put_tree(entries) if entries or not path else ""
+        self.flush()
         cache.stale_folders.clear()
         return cache.folders[""].tree
+
+    def flush(self) -> None:
+        """Store what was read so far. Until then the cache names objects that are not stored. Raises OSError."""
+        self._batch.flush()
 
     def close(self) -> None:
         """Stop watching."""
@@ -152,10 +153,11 @@ class Scanner:
 
     def _scan_waiting(self, scan_pass: _ScanPass, *, is_complete: bool) -> None:
         while scan_pass.waiting:
-            if time.monotonic() > scan_pass.deadline:
-                raise ScanRefused(_TOO_LONG)
-            if self.cache.file_count > SNAPSHOT_FILES.value:
-                raise ScanRefused(f"the work tree has more than {SNAPSHOT_FILES.value:,} files")
+            if self.is_stopped:
+                raise ScanStopped
+            # Folders count, too: otherwise empty ones could be without end.
+            if self.cache.file_count + len(self.cache.folders) > SNAPSHOT_FILES.value:
+                raise ScanRefused(f"the work tree has more than {SNAPSHOT_FILES.value:,} files and folders")
             if (
                 self.watch is None
                 and is_complete
@@ -195,7 +197,7 @@ class Scanner:
             if ".git" in path.split("/"):
                 # Never undone, though a command names it: only git knows what belongs together there.
                 return
-            if _is_omitted_build(path, self.cache) and not self._repositories.leads_to_tracked(path):
+            if is_omitted_build(path, self.cache) and not self._repositories.leads_to_tracked(path):
                 return
             self._add_folder(path)
             scan_pass.waiting.append(path)
@@ -245,8 +247,7 @@ class Scanner:
             name = entry.name
             if name == ".git":
                 continue
-            if time.monotonic() > scan_pass.deadline:
-                raise ScanRefused(_TOO_LONG)
+            self.progress += 1
             if entry.is_dir(follow_symlinks=False):
                 if self._queue_subfolder(path, name, folder, scan_pass, is_complete=is_complete):
                     folder_names.add(name)
@@ -275,10 +276,10 @@ class Scanner:
             return True
         is_subfolder_ignored = (
             folder.is_ignored
-            or name in _GENERATED_NAMES
+            or name in GENERATED_NAMES
             or is_ignored(folder.ignore_rules, subpath, name, is_folder=True)
         )
-        is_omitted = is_subfolder_ignored and (not scan_pass.include_ignored or _is_rebuildable(subpath))
+        is_omitted = is_subfolder_ignored and (not scan_pass.include_ignored or is_rebuildable(subpath))
         if cached_folder is None and is_omitted and not self._repositories.leads_to_tracked(subpath):
             return False
         subfolder = self._add_folder(subpath)
@@ -320,7 +321,7 @@ class Scanner:
         is_file_ignored = folder.is_ignored or is_ignored(
             folder.ignore_rules, join_relative(path, name), name, is_folder=False
         )
-        if not is_file_ignored or not scan_pass.include_ignored or _is_rebuildable(path):
+        if not is_file_ignored or not scan_pass.include_ignored or is_rebuildable(path):
             return is_file_ignored
         scan_pass.ignored_files += 1
         if scan_pass.ignored_files > SNAPSHOT_IGNORED.value:
@@ -334,7 +335,8 @@ class Scanner:
                 raise Unreadable(f"larger than {cap:,} bytes")
             if scan_pass.read_bytes + info.st_size > max(SNAPSHOT_BYTES.value, cap):
                 raise Unreadable(f"more than {SNAPSHOT_BYTES.value:,} bytes to read at once")
-            data, info = read_contents(f"{self._full_path(path)}/{name}", cap)
+            read = read_regular_file if stat.S_ISREG(info.st_mode) else read_contents
+            data, info = read(f"{self._full_path(path)}/{name}", cap)
         except FileNotFoundError:
             self._drop_file(path, name)
             return
@@ -349,7 +351,7 @@ class Scanner:
         scan_pass.read_bytes += len(data)
         self._record_replaced(path, name)
         is_young = info.st_ctime_ns > time.time_ns() - _YOUNG_NS
-        entry = TreeEntry(to_git_mode(info.st_mode), self._objects.put_blob(data))
+        entry = TreeEntry(to_git_mode(info.st_mode), self._batch.put_blob(data))
         stamp = (-1 if is_young else info.st_mtime_ns, info.st_ctime_ns, info.st_size, info.st_ino)
         self.cache.put_file(path, name, CachedFile(entry, info.st_mode, *stamp))
 
@@ -381,27 +383,3 @@ class Scanner:
 
     def _skip(self, path: str, name: str, reason: str) -> None:
         self.skipped.setdefault(path, {})[name] = reason
-
-
-def _is_omitted_build(path: str, cache: StatCache) -> bool:
-    """Return whether snapshots leave a path out: it is, or is below, a rebuildable folder that git ignores.
-
-    A generated one is left out in any case, and so is one below a folder that was not scanned yet, whose rules are not
-    known.
-    """
-    if not _is_rebuildable(path):
-        return False
-    if not _GENERATED_NAMES.isdisjoint(path.split("/")):
-        return True
-    parent = ""
-    for name in path.split("/"):
-        subpath, folder = join_relative(parent, name), cache.folders.get(parent)
-        if folder is None or folder.is_ignored or is_ignored(folder.ignore_rules, subpath, name, is_folder=True):
-            return True
-        parent = subpath
-    return False
-
-
-def _is_rebuildable(path: str) -> bool:
-    """Return whether a relative path is a rebuildable folder, or below one."""
-    return not _REBUILDABLE_NAMES.isdisjoint(path.split("/"))

@@ -1,5 +1,6 @@
-"""Takes snapshots of a work tree for undo: bounded in time, stored apart from the user's repository."""
+"""Takes snapshots of a work tree for undo, stored apart from the user's repository."""
 
+import asyncio
 import os
 import time
 from collections.abc import Collection, Mapping
@@ -11,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from codeloop.kit import fault_injection
+from codeloop.kit.git import find_git_folder
 from codeloop.schema.limits import (
     SNAPSHOT_AGE,
     SNAPSHOT_PRUNE,
@@ -23,8 +25,16 @@ from codeloop.workspace.snapshot.file_jobs import FileJobs, JobFailure, ScanRefu
 from codeloop.workspace.snapshot.object_store import ObjectStore, TreeEntry
 
 if TYPE_CHECKING:
+    from codeloop.workspace.snapshot.open_steps import OpenSteps
     from codeloop.workspace.snapshot.scanner import Scanner
     from codeloop.workspace.snapshot.stat_cache import StatCacheFile
+
+_CACHE_NAME = "files.msgpack"
+_OPEN_STEPS_NAME = "open-steps"
+# A cache of fewer bytes is that of a small work tree, about 3,000 files: its scan is not worth to be begun early.
+_LARGE_CACHE_BYTES = 300_000
+# The first scan begins so long after its turn, in s: most answers that come sooner call no tool.
+_EARLY_SCAN_DELAY = 0.3
 
 
 class OmittedPath(msgspec.Struct, frozen=True):
@@ -76,21 +86,39 @@ class Snapshots:
         # Where undo records its writes in progress, as of `replace_files`.
         self.records_folder = folder.with_name(RECORDS_FOLDER)
         self.objects = ObjectStore(folder / sha1(os.fsencode(self.root), usedforsecurity=False).hexdigest()[:16])
-        self.jobs = FileJobs(self._count_files)
+        self.jobs = FileJobs(self._count_files, self._read_progress)
         self._excluded = tuple(Path(os.path.realpath(path)) for path in (*excluded, folder))
         self._disabled_reason = _find_disabled_reason(self.root, environment)
         self._scanner: Scanner | None = None
         self._last: Snapshot | None = None
         self._may_have_changed = True
+        self.is_closing = False
+        self._early_scan: asyncio.Task[None] | None = None
         # Reasons for which no snapshot was taken, without their figures.
         self._reported: set[str] = set()
+
+    @cached_property
+    def open_steps(self) -> "OpenSteps":
+        """The records of the steps that may be changing files."""
+        # Imported late: a turn without a command or an edit has none.
+        from codeloop.workspace.snapshot.open_steps import OpenSteps
+
+        return OpenSteps(self.objects.folder / _OPEN_STEPS_NAME)
+
+    def has_open_steps(self) -> bool:
+        """Return whether steps have records: they are going on, or were cut off by a kill."""
+        try:
+            with os.scandir(f"{self.objects.folder}/{_OPEN_STEPS_NAME}") as records:
+                return any(records)
+        except OSError:
+            return False
 
     @cached_property
     def _cache_file(self) -> "StatCacheFile":
         # Imported late, as the scanner is.
         from codeloop.workspace.snapshot.stat_cache import StatCacheFile
 
-        return StatCacheFile(self.root, self.objects.folder / "files.msgpack")
+        return StatCacheFile(self.root, self.objects.folder / _CACHE_NAME)
 
     def mark_changed(self) -> None:
         """Record that the work tree may have changed, so that the next `take` scans it."""
@@ -107,8 +135,7 @@ class Snapshots:
         """Take a snapshot of the present state, or return the last one if no change was marked since.
 
         `fresh`: take a new one in any case. `paths` (relative to the work tree) are read even if git ignores them,
-        folders with all below them. `include_ignored`: all ignored files are read, up to the limits. Takes at most
-        SNAPSHOT_TIME; a longer scan continues in the background.
+        folders with all below them. `include_ignored`: all ignored files are read, up to the limits.
         """
         if self._disabled_reason is not None:
             return self._skip(self._disabled_reason)
@@ -121,6 +148,25 @@ class Snapshots:
             return self._skip(snapshot.reason)
         self._last = snapshot
         return snapshot
+
+    def begin_early(self) -> None:
+        """Begin the first scan of a large work tree, which then goes on while the model thinks. Returns at once."""
+        if self._early_scan is None and self._disabled_reason is None and self._scanner is None and self._is_large():
+            self._early_scan = asyncio.create_task(self._scan_early())
+
+    def _is_large(self) -> bool:
+        """Return whether the work tree was large at its last scan; one with git that was never scanned may be."""
+        try:
+            # Without the module of the cache: most turns need no scan.
+            return (self.objects.folder / _CACHE_NAME).stat().st_size > _LARGE_CACHE_BYTES
+        except OSError:
+            return find_git_folder(self.root) is not None
+
+    async def _scan_early(self) -> None:
+        await asyncio.sleep(_EARLY_SCAN_DELAY)
+        if self._last is None:
+            # A failure is reported by the scan that needs the result.
+            await self.jobs.run_scan(lambda: self._scan_tree((), include_ignored=False))
 
     def store_entry(self, path: str) -> TreeEntry | None:
         """Store the file or link at a path, and return its entry; None: there is nothing, or a folder.
@@ -152,8 +198,13 @@ class Snapshots:
         return str((folder / path.name).relative_to(self.root))
 
     async def close(self) -> None:
-        """Save the stat cache for the next run; once per SNAPSHOT_PRUNE, also remove old contents."""
-        if self._scanner is not None and not self.jobs.is_busy:
+        """Stop a scan, and keep what it has read for the next run; once per SNAPSHOT_PRUNE, remove old contents."""
+        self.is_closing = True
+        if self._early_scan is not None:
+            self._early_scan.cancel()
+        if self._scanner is not None:
+            self._scanner.is_stopped = True
+        if self._scanner is not None or self.jobs.is_busy:
             await self.jobs.run_scan(self._save_and_prune)
 
     def prune(self, *, age_ms: int = SNAPSHOT_AGE.value, size: int = SNAPSHOT_SIZE.value) -> int:
@@ -193,22 +244,31 @@ class Snapshots:
             options = ScanOptions(self._excluded, list_user_excludes(self.environment))
             self._scanner = Scanner(self.root, self.objects, self._cache_file.load(), options)
         scanner = self._scanner
+        scanner.is_stopped = self.is_closing
+        is_first = not scanner.cache.is_complete
         try:
             scanner.scan(include_ignored=include_ignored)
             if paths:
                 scanner.read_paths(paths)
         except ScanRefused as error:
-            self._disabled_reason = f"{error}; there are no snapshots of it"
-            raise
-        self._cache_file.record_changes(scanner.cache)
+            advice = "name what is generated in a .gitignore to be able to undo"
+            self._disabled_reason = f"{error}, so there are no snapshots of it; {advice}"
+            scanner.close()
+            self._scanner = None
+            raise ScanRefused(self._disabled_reason) from error
         tree = scanner.store_tree()
-        self._cache_file.save_if_due(scanner.cache)
+        if is_first:
+            # It took long, and the process may be killed.
+            self._cache_file.save(scanner.cache)
+        else:
+            self._cache_file.save_if_due(scanner.cache)
         return Snapshot(tree, _list_omitted(scanner))
 
     def _save_and_prune(self) -> None:
         scanner = self._scanner
         if scanner is None:
             return
+        scanner.flush()
         self._cache_file.save(scanner.cache)
         scanner.close()
         prune_stamp = self.objects.folder / "pruned"
@@ -220,6 +280,9 @@ class Snapshots:
 
     def _count_files(self) -> int:
         return self._scanner.cache.file_count if self._scanner is not None else 0
+
+    def _read_progress(self) -> int:
+        return self._scanner.progress if self._scanner is not None else 0
 
     def _skip(self, reason: str) -> SkippedSnapshot:
         # A reason may end with a count in brackets, which differs each time.

@@ -3,10 +3,11 @@
 By it a scan finds the files that have changed without reading the others.
 """
 
+import gc
 import os
 import time
-from collections.abc import Iterator
-from contextlib import suppress
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple
 
@@ -21,7 +22,7 @@ from codeloop.workspace.git.ignore_patterns import Patterns
 from codeloop.workspace.snapshot.object_store import TreeEntry
 
 # Of the stored cache; one of another version is not read.
-_VERSION = 1
+_VERSION = 2
 # A cache of at most so many files is saved after scans; to write a larger one takes too long for that.
 _MAX_FILES_SAVED_EARLY = 5_000
 _SAVE_INTERVAL_SECONDS = 5.0
@@ -78,15 +79,20 @@ class CachedFolder(Struct):
 class StatCache(Struct):
     """All folders by their path relative to the work tree ("" is its top).
 
-    `stale_folders`: those whose tree must be rebuilt.
+    `stale_folders`: those whose tree must be rebuilt. `is_complete`: the whole work tree was scanned; else the process
+    ended first, and git's index tells which of the other files are clean. `is_saved`: nothing has changed since it was
+    stored.
     """
 
     folders: dict[str, CachedFolder] = struct_field(default_factory=lambda: {"": CachedFolder()})
     stale_folders: set[str] = struct_field(default_factory=lambda: {""})
     file_count: int = 0
+    is_complete: bool = False
+    is_saved: bool = False
 
     def mark_stale(self, folder: str) -> None:
         """Record that a folder's tree, and so those above it, must be rebuilt."""
+        self.is_saved = False
         while folder not in self.stale_folders:
             self.stale_folders.add(folder)
             if not folder:
@@ -98,6 +104,7 @@ class StatCache(Struct):
         entries = self.folders[folder].entries
         old = entries.get(name)
         entries[name] = file
+        self.is_saved = False
         self.file_count += old is None
         if folder not in self.stale_folders and (old is None or old.entry != file.entry):
             self.mark_stale(folder)
@@ -146,16 +153,20 @@ class StatCache(Struct):
             yield from folder.entries.values()
 
 
-# Name, git's mode, blob, and the fields of a CachedFile after its entry.
-_Row = tuple[bytes, int, str, int, int, int, int, int, bool]
+# Name as of `_to_stored`, git's mode, blob, and the fields of a CachedFile after its entry.
+_Row = tuple[str, int, str, int, int, int, int, int, bool]
 
 
 class _StoredCache(msgspec.Struct, array_like=True):
-    """The cache in its file. `folders`: path, whether git ignores new files in it, id of its tree, and its files."""
+    """The cache in its file.
+
+    `folders`: path, whether git ignores new files in it, id of its tree (None: it must be rebuilt), and its files.
+    """
 
     version: int
     root: bytes
-    folders: list[tuple[bytes, bool, str, list[_Row]]]
+    is_complete: bool
+    folders: list[tuple[str, bool, str | None, list[_Row]]]
 
 
 class StatCacheFile:
@@ -164,12 +175,7 @@ class StatCacheFile:
     def __init__(self, root: Path, file: Path) -> None:
         self._root = root
         self._file = file
-        self._is_saved = True
         self._saved_at = -_SAVE_INTERVAL_SECONDS
-
-    def record_changes(self, cache: StatCache) -> None:
-        """Record whether the cache has changed. Call it before its trees are rebuilt."""
-        self._is_saved = self._is_saved and not cache.stale_folders
 
     def save_if_due(self, cache: StatCache) -> None:
         """Save a small cache that has changed, unless it was saved just now. A larger one waits for `save`."""
@@ -178,40 +184,81 @@ class StatCacheFile:
 
     def save(self, cache: StatCache) -> None:
         """Save the cache if it has changed."""
-        if self._is_saved:
+        if cache.is_saved:
             return
-        folders: list[tuple[bytes, bool, str, list[_Row]]] = []
+        folders: list[tuple[str, bool, str | None, list[_Row]]] = []
         for path, folder in cache.folders.items():
             rows = [
-                (os.fsencode(name), file.entry.mode, file.entry.blob, *file[1:])
-                for name, file in folder.entries.items()
+                (_to_stored(name), file.entry.mode, file.entry.blob, *file[1:]) for name, file in folder.entries.items()
             ]
-            folders.append(
-                (os.fsencode(path), folder.is_ignored, "" if path in cache.stale_folders else folder.tree, rows)
-            )
+            tree = None if path in cache.stale_folders else folder.tree
+            folders.append((_to_stored(path), folder.is_ignored, tree, rows))
+        stored_cache = _StoredCache(_VERSION, os.fsencode(self._root), cache.is_complete, folders)
         with suppress(OSError):
-            write_atomically(
-                self._file, msgspec.msgpack.encode(_StoredCache(_VERSION, os.fsencode(self._root), folders))
-            )
-            self._is_saved = True
+            write_atomically(self._file, msgspec.msgpack.encode(stored_cache))
+            cache.is_saved = True
             self._saved_at = time.monotonic()
 
     def load(self) -> StatCache | None:
         """Return the cache of the last run; None when this work tree has no cache."""
         try:
-            stored_cache = msgspec.msgpack.decode(self._file.read_bytes(), type=_StoredCache)
-        except (OSError, *DECODE_ERRORS):
+            data = self._file.read_bytes()
+        except OSError:
+            return None
+        # Objects that are made by the million, and all stay, are not worth looking for garbage among them.
+        with _without_collector():
+            return self._parse(data)
+
+    def _parse(self, data: bytes) -> StatCache | None:
+        try:
+            stored_cache = msgspec.msgpack.decode(data, type=_StoredCache)
+        except DECODE_ERRORS:
             return None
         if stored_cache.version != _VERSION or stored_cache.root != os.fsencode(self._root):
             return None
         cache = StatCache()
         for path, is_ignored, tree, rows in stored_cache.folders:
-            folder = cache.add_folder(os.fsdecode(path))
-            folder.is_ignored, folder.tree = is_ignored, tree
+            folder = cache.add_folder(_from_stored(path))
+            folder.is_ignored, folder.tree = is_ignored, tree or ""
             for name, git_mode, blob, mode, mtime_ns, ctime_ns, size, inode, is_shared in rows:
-                folder.entries[os.fsdecode(name)] = CachedFile(
+                folder.entries[name if name[0] != "\0" else _from_stored(name)] = CachedFile(
                     TreeEntry(git_mode, blob), mode, mtime_ns, ctime_ns, size, inode, is_shared
                 )
             cache.file_count += len(rows)
-        cache.stale_folders = {path for path, folder in cache.folders.items() if not folder.tree} | {""}
+        cache.stale_folders.clear()
+        for path, _, tree, _ in stored_cache.folders:
+            if tree is None:
+                cache.mark_stale(_from_stored(path))
+        cache.is_complete = stored_cache.is_complete
+        cache.is_saved = True
         return cache
+
+
+def _to_stored(name: str) -> str:
+    """Return a name as it is stored: where it is not UTF-8, its bytes as characters after a NUL, which no name holds.
+
+    To store the bytes of each would take longer than all the rest.
+    """
+    if name.isascii():
+        return name
+    try:
+        name.encode()
+    except UnicodeEncodeError:
+        return f"\0{os.fsencode(name).decode('latin-1')}"
+    return name
+
+
+def _from_stored(name: str) -> str:
+    return os.fsdecode(name[1:].encode("latin-1")) if name[:1] == "\0" else name
+
+
+@contextmanager
+def _without_collector() -> Generator[None]:
+    """Keep the collector of garbage off for a while."""
+    was_on = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_on:
+            gc.enable()

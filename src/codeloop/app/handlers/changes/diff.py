@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from codeloop.agent.answer.cut_off_steps import close_cut_off_steps
 from codeloop.agent.answer.turn_diffs import compare_turn
 from codeloop.app.handlers.changes.revert import diff_undo
 from codeloop.app.project import Project
@@ -19,6 +20,7 @@ async def diff_session(project: Project, args: SessionDiffQuery) -> list[Snapsho
     `message_id`: the turn's prompt, or one of its answers. Changes of subagents are part of a turn.
     Raises OperationError: no such session or message, or contents that are not stored any more.
     """
+    await close_cut_off_steps(project.store, project.snapshots)
     conversation = project.store.read_conversation(args.session_id)
     # A position is the index of the message that the changes, perhaps of a subagent, belong to.
     if args.whole:

@@ -8,6 +8,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 import msgspec
 
+from codeloop.agent.answer.cut_off_steps import close_cut_off_steps
 from codeloop.app.handlers.changes.outcome import add_conflicts, describe_outcome
 from codeloop.app.handlers.changes.undo_plan import plan_undo
 from codeloop.app.project import Project
@@ -19,7 +20,6 @@ from codeloop.schema.api.session_undo import (
 )
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import now_ms
-from codeloop.schema.limits import UNDO_TIME
 from codeloop.schema.live_events import make_session_diff
 from codeloop.schema.message import Revert, Session, SnapshotFileDiff, UserMessage
 from codeloop.schema.wire import replace
@@ -37,7 +37,7 @@ async def revert_session(project: Project, args: RevertSession) -> RevertedSessi
     Raises OperationError: NotFoundError, SessionBusyError, BadRequest for a session of another work tree, UnknownError
     if the undo failed on the way.
     """
-    session, conversation = read_idle_session(project, args.session_id)
+    session, conversation = await read_idle_session(project, args.session_id)
     start = find_undo_start(conversation, args.message_id, args.part_id)
     if start is None:
         return _make_answer(session, RestoreResult())
@@ -64,7 +64,7 @@ def _find_turn_point(conversation: Conversation, start: int) -> int | None:
 
 async def unrevert_session(project: Project, args: UnrevertSession) -> RevertedSession:
     """Redo the undone changes. Files that were changed since the undo stay as they are."""
-    session, conversation = read_idle_session(project, args.session_id)
+    session, conversation = await read_idle_session(project, args.session_id)
     if session.revert is None:
         return _make_answer(session, RestoreResult())
     async with lock_unless_dry_run(project, args):
@@ -79,7 +79,7 @@ async def diff_undo(project: Project, conversation: Conversation) -> tuple[Snaps
         return ()
     snapshots = project.snapshots
     positions = list_positioned_entries(project.store, conversation)
-    plan = await snapshots.jobs.run_job(lambda: plan_undo(snapshots, conversation, positions, start), UNDO_TIME)
+    plan = await snapshots.jobs.run_job(lambda: plan_undo(snapshots, conversation, positions, start))
     return () if isinstance(plan, JobFailure) else plan.diffs
 
 
@@ -93,7 +93,7 @@ async def _move_to_point(
     """
     session, snapshots = conversation.session, project.snapshots
     positions = list_positioned_entries(project.store, conversation)
-    plan = await snapshots.jobs.run_job(lambda: plan_undo(snapshots, conversation, positions, target_index), UNDO_TIME)
+    plan = await snapshots.jobs.run_job(lambda: plan_undo(snapshots, conversation, positions, target_index))
     if isinstance(plan, JobFailure):
         raise OperationError("UnknownError", f"Nothing was undone: {plan.reason}.")
     point: Revert | None = None
@@ -125,8 +125,7 @@ async def restore_files(snapshots: Snapshots, restorations: tuple[Restoration, .
     outcome = await snapshots.jobs.run_job(
         lambda: restore_entries(
             snapshots.objects, snapshots.root, restorations, snapshots.records_folder, dry_run=dry_run
-        ),
-        UNDO_TIME,
+        )
     )
     if not dry_run:
         # Even if it failed, some files may have been written.
@@ -147,7 +146,7 @@ def _store_point(project: Project, session_id: str, point: Revert | None) -> Ses
     return project.store.update_session(session_id, set_revert)
 
 
-def read_idle_session(project: Project, session_id: str) -> tuple[Session, Conversation]:
+async def read_idle_session(project: Project, session_id: str) -> tuple[Session, Conversation]:
     """Return a session of this work tree and its conversation.
 
     Raises OperationError: the session belongs to another work tree (BadRequest), or is not idle.
@@ -159,6 +158,7 @@ def read_idle_session(project: Project, session_id: str) -> tuple[Session, Conve
     if project.runs.is_running(session.id):
         raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
     project.store.leases.check_free(session.id)
+    await close_cut_off_steps(project.store, project.snapshots)
     return session, project.store.read_conversation(session.id)
 
 

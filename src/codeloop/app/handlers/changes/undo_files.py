@@ -13,7 +13,6 @@ from codeloop.app.handlers.changes.revert import lock_unless_dry_run, read_idle_
 from codeloop.app.project import Project
 from codeloop.schema.api.session_undo import UndoFiles, UndoneFiles
 from codeloop.schema.errors import OperationError
-from codeloop.schema.limits import UNDO_TIME
 from codeloop.schema.message import Session
 from codeloop.store.conversation import Conversation, Entry, find_turn_start, find_undo_start
 from codeloop.store.subagents import list_positioned_entries
@@ -47,13 +46,13 @@ async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
 
     The last turn is the newest one that changed one of the files and is not undone there. Raises OperationError.
     """
-    session, conversation = read_idle_session(project, args.session_id)
+    session, conversation = await read_idle_session(project, args.session_id)
     snapshots = project.snapshots
     positions = list_positioned_entries(project.store, conversation)
     names = [_make_relative(snapshots.root, session, each) for each in args.files]
     async with lock_unless_dry_run(project, args):
         plan = await snapshots.jobs.run_job(
-            lambda: _plan_files(snapshots, conversation, positions, names, redo=args.redo), UNDO_TIME
+            lambda: _plan_files(snapshots, conversation, positions, names, redo=args.redo)
         )
         if isinstance(plan, JobFailure):
             raise OperationError("UnknownError", f"Nothing was changed: {plan.reason}.")

@@ -12,6 +12,9 @@ from codeloop.workspace.snapshot.restore import Conflict, Restoration, find_rest
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.snapshot.stored_trees import TreeChange, find_entry, make_file_diffs, store_changed_tree
 
+COMMANDS_NAME = "what commands changed"
+"""The name of a conflict that stands for any file."""
+
 
 class UndoPlan(Struct, frozen=True):
     """The file changes of an undo or redo.
@@ -48,6 +51,12 @@ def plan_undo(
         Conflict(path, "what it held is not kept any more") for step in steps for path in step.missing
     )
     outside = tuple(Conflict(path, f"it is not in {snapshots.root}") for step in steps for path in step.outside)
+    unrecorded = tuple(
+        Conflict(path or COMMANDS_NAME, reason)
+        for step in steps
+        if target is not None and target <= step.index and (present_start is None or step.index < present_start)
+        for path, reason in step.unrecorded.items()
+    )
     tree_entries, tree = _store_present_entries(snapshots, earlier_undo, steps, present_start)
     restorations: list[Restoration] = []
     conflicts: list[Conflict] = []
@@ -68,7 +77,7 @@ def plan_undo(
     return UndoPlan(
         snapshot=tree,
         restorations=tuple(restorations),
-        conflicts=(*conflicts, *missing_conflicts, *outside),
+        conflicts=(*conflicts, *missing_conflicts, *outside, *unrecorded),
         diffs=make_file_diffs(objects, undone),
     )
 

@@ -37,7 +37,6 @@ from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox_report import SandboxReport, make_report
-from codeloop.workspace.snapshot.snapshots import SkippedSnapshot
 
 # Seconds between two reads of a log that is followed.
 FOLLOW_INTERVAL = 0.25
@@ -235,10 +234,7 @@ def show_snapshot(*, prune: bool) -> None:
 
     async def print_snapshot_state(client: LocalClient) -> None:
         snapshots = client.project.snapshots
-        if isinstance(await snapshots.take(), SkippedSnapshot):
-            # A turn goes on without a snapshot when the scan takes too long. This command waits for the scan instead,
-            # which continues in the background, so that the figures below are complete.
-            await snapshots.jobs.wait_idle()
+        await snapshots.take()
         removed_count = snapshots.prune() if prune else 0
         stats = snapshots.read_stats()
         rows = [
