@@ -7,6 +7,7 @@ from pathlib import Path
 
 from codeloop.kit.git.settings import GitSetting, read_file_settings
 from codeloop.kit.paths import expand_user_path
+from codeloop.kit.small_files import read_start_or_empty
 
 MAX_CONFIG_BYTES = 256 * 1024
 # The most configuration files read for one repository, included ones too.
@@ -93,3 +94,11 @@ def expand_config_path(text: str, home: Path) -> Path:
 
 def _is_inside(path: Path, roots: tuple[Path, ...]) -> bool:
     return path not in roots and any(map(path.is_relative_to, roots))
+
+
+def is_copy(path: Path, tree: Path, root: Path) -> bool:
+    """Return whether a file of a work tree has the same bytes as that of the project."""
+    if not path.is_relative_to(tree) or not path.resolve().is_relative_to(tree):
+        return False
+    data = read_start_or_empty(path, MAX_CONFIG_BYTES)
+    return len(data) < MAX_CONFIG_BYTES and data == read_start_or_empty(root / path.relative_to(tree), MAX_CONFIG_BYTES)

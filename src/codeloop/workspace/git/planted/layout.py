@@ -143,3 +143,10 @@ def list_subfolders(folder: Path) -> list[Path]:
             return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
     except OSError:
         return []
+
+
+def list_line_files(folders: Iterable[Path], roots: Iterable[Path]) -> list[tuple[Path, bytes]]:
+    """Return the files that may hold lines that git would run, each with the pattern of such a line."""
+    lists = [(folder / name, lines) for folder in folders for name, lines in EXECUTED_LINES.items()]
+    lists += [(root / ".gitmodules", UPDATE_LINE) for root in roots]
+    return lists

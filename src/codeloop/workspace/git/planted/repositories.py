@@ -9,7 +9,7 @@ import os
 import re
 import threading
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import NamedTuple
@@ -20,17 +20,16 @@ from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.index import list_submodule_paths
 from codeloop.workspace.git.planted.change_times import CommandRuns, read_full_stamp, read_program_stamp
-from codeloop.workspace.git.planted.configured_files import MAX_CONFIG_BYTES, find_configured_files
+from codeloop.workspace.git.planted.configured_files import find_configured_files, is_copy
 from codeloop.workspace.git.planted.entry_changes import describe_lost
 from codeloop.workspace.git.planted.layout import (
-    EXECUTED_LINES,
     GIT_FOLDER_ENTRIES,
     MAX_LINES_BYTES,
-    UPDATE_LINE,
     WORK_TREE_ENTRIES,
     find_git_folders,
     list_all_git_folders,
     list_entry_folders,
+    list_line_files,
     list_project_git_folders,
     list_work_tree_folders,
     read_pointer,
@@ -83,7 +82,7 @@ class ProjectRepositories:
         # Whether there are git directories that commands write to, which have to be read each time.
         self._has_open_folders = True
         # Whether an index names repositories in folders that are not watched.
-        self._has_unwatched_names = False
+        self._has_unwatched = False
         # What was moved away while commands ran, and how often something was in each repository that they made.
         self._early_moves: dict[Path, Path | None] = {}
         self._early_counts = Counter[Path]()
@@ -135,9 +134,7 @@ class ProjectRepositories:
 
         False as long as there are repositories of commands, since those are checked after each command.
         """
-        needs_check = (
-            self._command_repositories or self._has_open_folders or self._has_unwatched_names or self._early_counts
-        )
+        needs_check = self._command_repositories or self._early_counts or self._has_open_folders or self._has_unwatched
         is_known = self._states is not None and self._states.are_unchanged()
         return not needs_check and is_known and self._finder.is_unchanged
 
@@ -213,7 +210,7 @@ class ProjectRepositories:
             scanned_folders=None if any(scan.unread_folders for scan in scans) else frozenset(scanned_folders),
             executed_lines={
                 path: set(re.findall(pattern, text))
-                for path, pattern in _list_line_files(folders, self._roots)
+                for path, pattern in list_line_files(folders, self._roots)
                 if (text := read_start_or_empty(path, MAX_LINES_BYTES))
             },
             unprotected_stamps={entry: read_program_stamp(entry) for entry in self._split_nested()[1]},
@@ -358,7 +355,7 @@ class ProjectRepositories:
             scan = find_outward_links(folder, self._state_before.scanned_folders or ())
             cleaner.move(link for link in scan.links if link not in self._state_before.links)
             cleaner.move(scan.unread_folders if self._state_before.scanned_folders is not None else ())
-        for path, pattern in _list_line_files(self._list_git_folders(), self._roots):
+        for path, pattern in list_line_files(self._list_git_folders(), self._roots):
             cleaner.clean_lines(path, pattern)
         return cleaner.moves
 
@@ -378,9 +375,7 @@ class ProjectRepositories:
             for folder in itertools.islice(find_git_folders(root), 1)
             for name in _list_submodules(folder, self._private_folders)
         ]
-        self._has_unwatched_names = any(
-            not FOLDERS_NOT_SEARCHED.isdisjoint(path.parts[:-1]) for path in submodule_entries
-        )
+        self._has_unwatched = any(not FOLDERS_NOT_SEARCHED.isdisjoint(path.parts[:-1]) for path in submodule_entries)
         known = [*project_folders, *(path for path in submodule_entries if os.path.lexists(path))]
         return {*paths, *known, *(each for folder in known for each in list_work_tree_folders(folder))}
 
@@ -407,7 +402,7 @@ class ProjectRepositories:
         unprotected = set(configured) - set(self.list_protected_paths())
         below = [Path(top, name) for path in unprotected for top, _, names in os.walk(path) for name in names]
         files = [path for path in (*unprotected, *below) if path.is_file()]
-        return [path for path in files if not _is_copy(path, entry.parent, self._roots[0])]
+        return [path for path in files if not is_copy(path, entry.parent, self._roots[0])]
 
 
 def _list_submodules(folder: Path, private_folders: Mapping[Path, Path]) -> set[str]:
@@ -418,18 +413,3 @@ def _list_submodules(folder: Path, private_folders: Mapping[Path, Path]) -> set[
     tops = [top for top in private_folders if folder.is_relative_to(top)]
     folders = (folder, *(private_folders[top] / folder.relative_to(top) for top in tops))
     return {name for each in folders for name in list_submodule_paths(each / "index")}
-
-
-def _list_line_files(folders: Iterable[Path], roots: Iterable[Path]) -> list[tuple[Path, bytes]]:
-    """Return the files that may hold lines that git would run, each with the pattern of such a line."""
-    lists = [(folder / name, lines) for folder in folders for name, lines in EXECUTED_LINES.items()]
-    lists += [(root / ".gitmodules", UPDATE_LINE) for root in roots]
-    return lists
-
-
-def _is_copy(path: Path, tree: Path, root: Path) -> bool:
-    """Return whether a file of a work tree has the same bytes as that of the project."""
-    if not path.is_relative_to(tree) or not path.resolve().is_relative_to(tree):
-        return False
-    data = read_start_or_empty(path, MAX_CONFIG_BYTES)
-    return len(data) < MAX_CONFIG_BYTES and data == read_start_or_empty(root / path.relative_to(tree), MAX_CONFIG_BYTES)
