@@ -1,12 +1,13 @@
 """Carries new objects from a private git folder to the real one: each is read, checked against its name, and copied."""
 
+import errno
 import hashlib
 import os
 import re
 import stat
 import zlib
-from collections.abc import Callable
-from contextlib import ExitStack, suppress
+from collections.abc import Callable, Generator
+from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 
 from codeloop.kit.small_files import write_all
@@ -27,7 +28,18 @@ _MAX_OBJECT_BYTES = 4 * 1024**3
 _MAX_COMMIT_BYTES = 64 * 1024
 _LARGE_FILE = r"[0-9a-f]{64}"
 _MAX_LARGE_FILES = 100_000
+FULL_ERRORS = frozenset((errno.ENOSPC, errno.EDQUOT))
 _DRAFT_PREFIX = "tmp_obj_codeloop"
+
+
+@contextmanager
+def keep_when_full() -> Generator[None]:
+    """Suppress OSError, but for a full disk: then nothing of the command may be dropped."""
+    try:
+        yield
+    except OSError as error:
+        if error.errno in FULL_ERRORS:
+            raise
 
 
 class BadObject(ValueError):
@@ -50,7 +62,7 @@ def carry_objects(
             for rest, _ in private.list_entries(f"{folder}/{name}"):
                 path = f"{folder}/{name}/{rest}"
                 if re.fullmatch(_REST, rest):
-                    with suppress(OSError, BadObject, zlib.error):
+                    with keep_when_full(), suppress(BadObject, zlib.error):
                         parents |= _carry_loose(real, private, path, name + rest)
                     with suppress(OSError):
                         private.remove(path)
@@ -64,8 +76,11 @@ def carry_objects(
         if pack is None or f"{pack[1]}.idx" not in names:
             continue
         options = ["--promisor=codeloop"] if f"{pack[1]}.promisor" in names else []
-        with suppress(OSError), private.open_file(f"{folder}/pack/{name}") as fd:
-            git.store_pack(fd, options)
+        with keep_when_full(), private.open_file(f"{folder}/pack/{name}") as fd:
+            if not git.store_pack(fd, options):
+                room = os.fstatvfs(real.fd)
+                if os.fstat(fd).st_size > room.f_bavail * room.f_frsize:
+                    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         for suffix in _PACK_SUFFIXES:
             with suppress(OSError):
                 private.remove(f"{folder}/pack/{pack[1]}{suffix}")
@@ -94,7 +109,7 @@ def carry_large_files(real: OpenFolder, private: OpenFolder, unit: str) -> None:
     for path in [*private.walk(folder, _MAX_LARGE_FILES)]:
         name = path.rpartition("/")[2]
         is_named = re.fullmatch(_LARGE_FILE, name) and path == f"{folder}/{name[:2]}/{name[2:4]}/{name}"
-        with suppress(OSError, BadObject):
+        with keep_when_full(), suppress(BadObject):
             if is_named and real.read_stamp(path) is None:
                 real.make_folder(path.rpartition("/")[0])
                 _copy_file(real, private, path, partial(_copy_large, name))

@@ -32,7 +32,7 @@ from codeloop.workspace.git.private.names import (
     CarriedFile,
     find_carried_file,
 )
-from codeloop.workspace.git.private.objects import carry_large_files, carry_objects
+from codeloop.workspace.git.private.objects import FULL_ERRORS, carry_large_files, carry_objects
 from codeloop.workspace.git.private.open_folder import OpenFolder
 from codeloop.workspace.git.private.own_git import OwnGit
 from codeloop.workspace.git.private.refs import (
@@ -90,7 +90,10 @@ class PrivateGitFolder:
         with self._lock:
             try:
                 return self._synchronise(is_idle=is_idle, is_checked=is_checked)
-            except OSError:
+            except OSError as error:
+                if error.errno in FULL_ERRORS:
+                    # It stays where it is until there is room.
+                    raise
                 # A command has left what can't be read, say: then nothing of it is carried, and it is made anew.
                 self._base.forget("")
                 notes = self._synchronise(is_idle=is_idle, is_checked=is_checked)
