@@ -121,7 +121,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     ),
     _make_command("help", "help", PROGRAM, "actions.program:show_help", "f1"),
     _make_command("settings", "settings", PROGRAM, "actions.settings:show_settings"),
-    _make_command("tour", "tour", PROGRAM, "actions.project.first_run:show_tour"),
+    _make_command("tour", "tour", PROGRAM, "actions.project.open_project:show_tour"),
     UiCommand(
         "terminal_suspend",
         "Suspend to the shell",

@@ -98,7 +98,7 @@ def _announce_server(ui: Ui, server: str) -> None:
 async def _offer_tour(ui: Ui) -> None:
     """Show the tour to a user who has not seen it yet."""
     if _record_first_time(ui.launch.state_folder / "tour"):
-        await _show_tour(ui, "")
+        await show_tour(ui, "")
 
 
 async def _check_tmux(ui: Ui) -> None:
@@ -119,7 +119,7 @@ def _record_first_time(marker: Path) -> bool:
     return True
 
 
-async def _show_tour(ui: Ui, _words: str) -> None:
+async def show_tour(ui: Ui, _words: str) -> None:
     """Show five keys to begin with, until something is sent or escape is pressed."""
     key_text, stop_key = ui.keymap.format_key, ui.keymap.format_key("session_interrupt")
     hints = [
