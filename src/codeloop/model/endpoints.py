@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 _REGION_OPTIONS = ("region", "location")
 """Options that choose among the addresses of one cloud."""
-_REGION_PATTERN = re.compile(r"[a-z0-9-]+")
+_REGION_PATTERN = r"[a-z0-9-]+"
 
 
 def make_endpoint(
@@ -173,7 +173,7 @@ def _list_own_urls(provider: Provider, own: Provider | None, environment: Mappin
     regions = {
         name: text
         for name in _REGION_OPTIONS
-        if isinstance(text := provider.config.options.get(name), str) and _REGION_PATTERN.fullmatch(text)
+        if isinstance(text := provider.config.options.get(name), str) and re.fullmatch(_REGION_PATTERN, text)
     }
     config = replace(own.config, options={**own.config.options, **regions})
     settings = resolve_settings(replace(own, config=config), environment)
