@@ -14,17 +14,19 @@ from codeloop.shell.program_row import NOT_KNOWN, ProgramRow
 from codeloop.shell.word_paths import ANYWHERE
 
 # Options with which `git diff` lists files and prints no contents, and those with which it prints them nevertheless.
-_LISTING_OPTION = re.compile(
-    r"--(stat|shortstat|numstat|name-only|name-status|no-patch|summary|raw|dirstat|quiet|compact-summary|check)\b.*|-s|-q"
+_LISTING_OPTION = (
+    r"--(stat|shortstat|numstat|name-only|name-status|no-patch|summary|raw|dirstat|quiet|compact-summary|check)\b.*"
+    r"|-s|-q"
 )
-_PATCH_OPTION = re.compile(
-    r"-[pucmLUW].*|--(patch|cc|dd|unified|function-context|binary|word-diff|color-words|remerge-diff|diff-merges)\b.*|--pat?"
+_PATCH_OPTION = (
+    r"-[pucmLUW].*|--(patch|cc|dd|unified|function-context|binary|word-diff|color-words|remerge-diff|diff-merges)\b.*"
+    r"|--pat?"
 )
 # Subcommands whose operands may be `REVISION:PATH`, or `:STAGE:PATH` for a file in the index.
 _OBJECT_READERS = frozenset(
     {"show", "cat-file", "diff", "log", "blame", "archive", "grep", "rev-parse", "ls-tree", "annotate"}
 )
-_OBJECT_PATH = re.compile(r"[^:]*:(?:[0-3]:)?(?!/)(.+)")
+_OBJECT_PATH = r"[^:]*:(?:[0-3]:)?(?!/)(.+)"
 _DIFF_SUBCOMMANDS = frozenset({"diff", "show", "difftool"})
 _LOG_SUBCOMMANDS = frozenset(
     {"log", "reflog", "whatchanged", "stash show", "stash list", "diff-tree", "diff-files", "diff-index"}
@@ -38,9 +40,9 @@ def _list_printed_files(name: str, words: Sequence[str], arguments: Arguments) -
     Role `v`: a word that is a folder if there is one of that name, and a revision otherwise.
     """
     options = [word for word in words if word.startswith("-")]
-    shows = any(map(_PATCH_OPTION.fullmatch, options))
+    shows = any(map(re.compile(_PATCH_OPTION).fullmatch, options))
     if name in _DIFF_SUBCOMMANDS:
-        shows = shows or not any(map(_LISTING_OPTION.fullmatch, options))
+        shows = shows or not any(map(re.compile(_LISTING_OPTION).fullmatch, options))
     elif name == "grep":
         shows = len(arguments.operands) > 1 or "--cached" in options
     elif name == "cat-file":
@@ -104,7 +106,7 @@ def _read_git_subcommand(name: str, rest: list[str], row: ProgramRow) -> list[Us
         # `git log -L 1,5:file` names a file as `git show HEAD:file` does.
         line_ranges = [value for option, value in arguments.option_values if option == "-L"]
         for text in (*arguments.operands, *line_ranges):
-            object_path = _OBJECT_PATH.fullmatch(text)
+            object_path = re.fullmatch(_OBJECT_PATH, text)
             if object_path and "://" not in text:
                 uses += [("r", object_path[1]), ("r", join(":/", object_path[1]))]
     return uses

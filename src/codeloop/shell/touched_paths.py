@@ -23,15 +23,15 @@ from codeloop.shell.word_paths import ANYWHERE, MAX_EXPANSIONS, expand_word
 
 GIT_TOP = ":/"
 """The top of the work tree, independent of the folder."""
-_HARMLESS_DEVICE = re.compile(r"/dev/(null|zero|full|tty|random|urandom|std(in|out|err)|fd/\d+)|/proc/self/fd/\d+")
+_HARMLESS_DEVICE = r"/dev/(null|zero|full|tty|random|urandom|std(in|out|err)|fd/\d+)|/proc/self/fd/\d+"
 # A URL other than `file://`, or `host:path` as `scp` and `rsync` write it.
-_REMOTE_ADDRESS = re.compile(r"(?!file://)[a-zA-Z][\w+.-]*://|[\w.@-]+:(?!/?$)|rsync:", re.ASCII)
+_REMOTE_ADDRESS = r"(?a)(?!file://)[a-zA-Z][\w+.-]*://|[\w.@-]+:(?!/?$)|rsync:"
 # `cd` in branches and pipelines leaves several folders possible; beyond this many the folder counts as unknown.
 _MAX_FOLDERS = 8
 # Commands that are looked for among the words of a runner.
 _MAX_RUN_COMMANDS = 4
 # `>`, `2>>`, `&>`, `{fd}>`
-_WRITE_OPERATOR = re.compile(r"(\d*|&|\{\w+\})(>|>>|>\||<>|>&)")
+_WRITE_OPERATOR = r"(\d*|&|\{\w+\})(>|>>|>\||<>|>&)"
 
 
 class Touches(Struct, frozen=True):
@@ -204,13 +204,13 @@ def _normalise_path(text: str, role: str) -> str:
 
     The roles are explained in `options.py`.
     """
-    if text in {"", "-"} or _HARMLESS_DEVICE.fullmatch(text):
+    if text in {"", "-"} or re.fullmatch(_HARMLESS_DEVICE, text):
         return ""
     if text.startswith("file://"):
         return text.removeprefix("file://")
     if role == "f" or (role == "g" and ":" in text):
         return ""
-    if role in "pgnRMWX" and ("\n" in text or (_REMOTE_ADDRESS.match(text) and not text.startswith(":/"))):
+    if role in "pgnRMWX" and ("\n" in text or (re.match(_REMOTE_ADDRESS, text) and not text.startswith(":/"))):
         return ""
     if role == "r" and "://" in text:
         return ""
@@ -248,8 +248,8 @@ def _find_redirect_uses(redirects: Sequence[Redirect], variables: _Variables, nu
     for redirect in redirects:
         if not redirect.is_file or redirect.operator.endswith(("<<", "<<-", "<<<")):
             continue
-        role = "w" if _WRITE_OPERATOR.match(redirect.operator) else "r"
+        role = "w" if re.match(_WRITE_OPERATOR, redirect.operator) else "r"
         role = "b" if "<>" in redirect.operator else role
         for path in variables.expand_word(redirect.target, (ANYWHERE,), number):
-            if path and not _HARMLESS_DEVICE.fullmatch(path):
+            if path and not re.fullmatch(_HARMLESS_DEVICE, path):
                 yield role, path
