@@ -6,11 +6,12 @@ is relative to the top of the work tree, whatever folder git runs in.
 
 import re
 from collections.abc import Sequence
-from posixpath import basename, join
+from posixpath import basename, dirname, join
 
 from codeloop.shell.arguments import Arguments
 from codeloop.shell.options import Use
 from codeloop.shell.program_row import NOT_KNOWN, ProgramRow
+from codeloop.shell.unknown_program import is_written_outside
 from codeloop.shell.word_paths import ANYWHERE
 
 # Options with which `git diff` lists files and prints no contents, and those with which it prints them nevertheless.
@@ -27,6 +28,9 @@ _OBJECT_READERS = frozenset(
     {"show", "cat-file", "diff", "log", "blame", "archive", "grep", "rev-parse", "ls-tree", "annotate"}
 )
 _OBJECT_PATH = r"[^:]*:(?:[0-3]:)?(?!/)(.+)"
+# Subcommands that take files which are not tracked, and those that copy from or to another repository.
+_ADDING_SUBCOMMANDS = frozenset({"add", "stage", "update-index"})
+_TRANSFERS = {"fetch": "R", "pull": "R", "push": "W", "remote": "R"}
 _DIFF_SUBCOMMANDS = frozenset({"diff", "show", "difftool"})
 _LOG_SUBCOMMANDS = frozenset(
     {"log", "reflog", "whatchanged", "stash show", "stash list", "diff-tree", "diff-files", "diff-index"}
@@ -95,6 +99,15 @@ def _read_git_subcommand(name: str, rest: list[str], row: ProgramRow) -> list[Us
     uses = [*arguments.uses, *_list_printed_files(name, rest, arguments)]
     if name == "init" and any(option == "--template" for option, _ in arguments.option_values):
         uses += [("W", join(folder, ".git", "hooks")) for folder in arguments.operands or [""]]
+    if name in _ADDING_SUBCOMMANDS:
+        # Once it is in the index, a later command of the line prints it.
+        is_forced = any(re.fullmatch(r"-[a-zA-Z]*f[a-zA-Z]*|--force", word) for word in rest)
+        uses += [("R" if is_forced else "p", path) for path in arguments.operands]
+    if name in _TRANSFERS:
+        uses += [(_TRANSFERS[name], path) for path in arguments.operands if is_written_outside(path)]
+    if name == "checkout-index":
+        prefixes = [value for option, value in arguments.option_values if option == "--prefix"]
+        uses += [("W", dirname(prefix) or ".") for prefix in prefixes]
     if name == "clone":
         uses += _list_cloned_folders(arguments.operands)
     if name in {"checkout", "restore"} and not arguments.operands:

@@ -145,14 +145,20 @@ def find_copies(arguments: Arguments) -> list[Use]:
 
 
 def find_link(arguments: Arguments) -> list[Use]:
-    """Return the uses of `ln`: the link is written; its target, relative to the link's folder, may be read later."""
+    """Return the uses of `ln`: the link is written; its target, relative to the link's folder, gets another name."""
+    *targets, link = arguments.operands or [""]
+    folders = [path for role, path in arguments.option_uses if role == "t"]
+    if folders:
+        targets.append(link)
+    elif not targets:
+        # With one operand the link is made in the current folder.
+        return [("w", basename(link.rstrip("/"))), ("l", link)]
     uses = find_copies(arguments)
-    paths = arguments.operands
-    # With one operand the link is made in the current folder.
-    if len(paths) == 1:
-        return [("w", basename(paths[0].rstrip("/")))]
-    uses += [("n", join(dirname(paths[-1]), path)) for path in paths[:-1]]
-    uses += [("r", join(dirname(paths[-1]), path)) for path in paths[:-1]]
+    for path in targets:
+        uses += [(role, join(dirname(link), path)) for role in "nr" if not folders]
+        # The target of a hard link is relative to the current folder, and that of another one to the link's, which the
+        # last operand may be.
+        uses += [("l", join(folder, path)) for folder in folders or ("", dirname(link), link)]
     return uses
 
 
@@ -303,13 +309,13 @@ def make_archiver_reader(unpacking: str, *, names_folder: bool = False) -> WordR
     return read_words
 
 
-def make_settings_reader(pattern: str, file: str) -> WordReader:
+def make_settings_reader(pattern: str, file: str, output_options: Sequence[str] = ()) -> WordReader:
     """Return the reader of a program that writes a file of settings if its words match a pattern."""
 
     def read_words(words: Sequence[str], _: ProgramRow) -> list[Use]:
         plain = " ".join(word for word in words if not re.match(r"--|-g$", word))
         uses: list[Use] = [("w", file)] if re.match(pattern, plain) else []
-        return [*uses, *read_words_of_unknown_program(words)]
+        return [*uses, *read_words_of_unknown_program(words, output_options)]
 
     return read_words
 
@@ -330,3 +336,40 @@ def read_7z(words: Sequence[str], _: ProgramRow) -> list[Use]:
     if command.lower() in {"x", "e"}:
         return [*(("r", file) for file in files[:1]), *(("X", folder) for folder in out or ["."])]
     return [*(("b", file) for file in files[:1]), *(("R", file) for file in files[1:])]
+
+
+# A file that a command of vi writes: `w! FILE`, `1,2w FILE`, `saveas FILE`.
+_EDITOR_FILE = r"(?:^|[|:\d$%'\s])(?:w|wq|x|up|update|write|sav|saveas)!?\s+(?:>>\s*)?([^\s|]+)"
+
+
+def find_editor_files(arguments: Arguments) -> list[Use]:
+    """Return the files that an editor may write by the commands that it is given, by options or as `+CMD`: any."""
+    commands = [word[1:] for word in arguments.operands if re.fullmatch(r"\+(?!\d*$).+", word)]
+    commands += [value for option, value in arguments.option_values if option in {"-c", "--cmd"}]
+    uses: list[Use] = [("w", path) for command in commands for path in re.findall(_EDITOR_FILE, command)]
+    return [*uses, ("b", ANYWHERE)] if commands or "script" in arguments.changes else []
+
+
+def find_line_editor_files(_: Arguments) -> list[Use]:
+    """Return that `ed` and `ex`, which always read commands, may write any file."""
+    return [("b", ANYWHERE)]
+
+
+# Commands of sqlite3 and SQL that open files, and those that run programs.
+_SQLITE_FILE = (
+    r"(?im)^\s*\.(?:output|once|save|backup|clone|log|open|import|read|restore)\b[ \t]+(?:-\w+[ \t]+)*"
+    r"['\"]?([^'\"\s;]+)"
+)
+_SQL_FILE = r"""(?i)\b(?:into|attach(?:\s+database)?|writefile\s*\(|readfile\s*\()\s*['"]([^'"]+)['"]"""
+_SQLITE_PROGRAM = r"(?im)^\s*\.(?:shell|system|load)\b|\bedit\s*\(|\bload_extension\s*\("
+
+
+def find_sqlite_files(arguments: Arguments) -> list[Use]:
+    """Return the files that commands and SQL for `sqlite3` read and write."""
+    scripts = [*arguments.operands[1:], *(value for option, value in arguments.option_values if option == "-cmd")]
+    uses: list[Use] = []
+    for script in scripts:
+        if re.search(_SQLITE_PROGRAM, script) or ANYWHERE in script:
+            uses.append(("b", ANYWHERE))
+        uses += [("b", path) for pattern in (_SQLITE_FILE, _SQL_FILE) for path in re.findall(pattern, script)]
+    return uses
