@@ -9,8 +9,8 @@ from codeloop.shell.program_row import ProgramRow
 from codeloop.shell.program_table import find_row, list_families
 
 ROWS = {name: row for rows in list_families() for name, row in rows.items()}
-ROLES = set("rRVwWXDMbutn@gf-ACx")
-CHANGES = {"", "all", "last", "deep", "edit", "see", "none", "sent", "remote"}
+ROLES = set("rRVwWXDMbutn@gfl-AC")
+CHANGES = {"", "all", "last", "deep", "edit", "see", "none", "sent", "remote", "link", "script"}
 
 
 def test_no_program_has_rows_in_two_families() -> None:

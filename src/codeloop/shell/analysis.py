@@ -30,7 +30,7 @@ REMOTE_KEY = "remote"
 """Metadata key: the commands of the line that change something on another machine or service."""
 # Characters of a text that are compared with rules: the time of a comparison grows with text times pattern.
 _MAX_COMPARED_CHARS = 256
-_WORD_SEPARATORS = re.compile(r"[\s;|&()<>`'\"]+")
+_WORD_SEPARATORS = r"[\s;|&()<>`'\"]+"
 
 
 class Analysis(Struct, frozen=True):
@@ -113,7 +113,7 @@ def _find_remote_commands(
 
     `unparsed_text`: the line, if it was not parsed to its end.
     """
-    if mentions_remote_change(_WORD_SEPARATORS.split(unparsed_text[: BASH_SIZE.value])):
+    if unparsed_text and mentions_remote_change(re.split(_WORD_SEPARATORS, unparsed_text[: BASH_SIZE.value])):
         return tuple(texts)
     remote_commands = [simple for simple in simple_commands if _acts_remotely(simple)]
     return tuple(dict.fromkeys([*(simple.text for simple in remote_commands), *_list_marked_texts(remote_commands)]))

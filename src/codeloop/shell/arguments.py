@@ -128,7 +128,9 @@ class Arguments:
             uses.append((self._change_role(role), path))
         if self.row.constant_use and not any(role == self.row.constant_use[0] for role, _ in self.option_uses):
             uses.append((self._change_role(self.row.constant_use[0]), self.row.constant_use[1]))
-        if any(change == "see" for change in self.changes):
+        if "link" in self.changes:
+            uses += [("l", path) for role, path in uses if role in "rR"]
+        if "see" in self.changes:
             uses = [(role.translate(_READ_ONLY_ROLES), path) for role, path in uses]
         return uses
 

@@ -15,9 +15,9 @@ _UNARY_OPERATORS = frozenset(["-n", "-z", "-e", "-f", "-d", "-r", "-w", "-x", "-
 _STRING_OPERATORS = frozenset(["=", "==", "!="])
 _FILE_OPERATORS = frozenset(["-nt", "-ot", "-ef"])
 _NUMBER_OPERATORS = frozenset(["-eq", "-ne", "-lt", "-le", "-gt", "-ge"])
-_NUMBER = re.compile(r"[+-]?[0-9]+")
+_NUMBER = r"[+-]?[0-9]+"
 # `printf '%n' NAME` assigns to a variable.
-_ASSIGNING_CONVERSION = re.compile(r"%[^%a-zA-Z]*[hjlqtzL]*n")
+_ASSIGNING_CONVERSION = r"%[^%a-zA-Z]*[hjlqtzL]*n"
 
 
 def is_whole_variable(word: Word) -> bool:
@@ -39,7 +39,7 @@ def is_plain_printf(words: Sequence[Word]) -> bool:
     rest = words[1:] if words and words[0].value == "--" else words
     if not rest or not rest[0].is_known or rest[0].value.startswith("-"):
         return False
-    return _ASSIGNING_CONVERSION.search(rest[0].value.replace("%%", "")) is None
+    return re.search(_ASSIGNING_CONVERSION, rest[0].value.replace("%%", "")) is None
 
 
 def is_certain_test(words: Sequence[Word]) -> bool:
@@ -58,7 +58,7 @@ def is_certain_test(words: Sequence[Word]) -> bool:
         case [_, operator, _] if operator in _STRING_OPERATORS | _FILE_OPERATORS:
             return True
         case [first, operator, right] if operator in _NUMBER_OPERATORS:
-            return all(_NUMBER.fullmatch(side) for side in (first, right))
+            return all(re.fullmatch(_NUMBER, side) for side in (first, right))
         case _:
             return False
 
@@ -135,18 +135,18 @@ def let_may_evaluate(words: Sequence[Word]) -> bool:
 
 # `[ ... ]` with at most one operator between plain operands, which cannot be read in two ways.
 # Quoted texts have been replaced by `Q`.
-_CERTAIN_TEST = re.compile(r"\[\s+(!\s+)?(-[a-zA-Z]\s+)?Q?[^\s$`]*(\s+(=|==|!=|-\w\w)\s+Q?[^\s$`]*)?\s+\]")
+_CERTAIN_TEST = r"\[\s+(!\s+)?(-[a-zA-Z]\s+)?Q?[^\s$`]*(\s+(=|==|!=|-\w\w)\s+Q?[^\s$`]*)?\s+\]"
 # A comparison of numbers and of `$#` or `$?`, which are always numbers: nothing in it is evaluated.
-_NUMERIC_TEST = re.compile(r"(?<=\s)(?:\$#|\$\?|[+-]?[0-9]+)\s+-[engl][eqt]\s+(?:\$#|\$\?|[+-]?[0-9]+)(?=\s)")
+_NUMERIC_TEST = r"(?<=\s)(?:\$#|\$\?|[+-]?[0-9]+)\s+-[engl][eqt]\s+(?:\$#|\$\?|[+-]?[0-9]+)(?=\s)"
 # Arithmetic without names: bash evaluates the value of a variable as an expression, `a[$(cmd)]` runs `cmd`.
-CONSTANT_ARITHMETIC = re.compile(r"[0-9\s+*/%<>=!&|^~?:,()-]*")
+CONSTANT_ARITHMETIC = r"[0-9\s+*/%<>=!&|^~?:,()-]*"
 
 
 def may_evaluate_arithmetic(text: str) -> bool:
     """Return whether an arithmetic expression has variables: bash evaluates their values, which may run commands."""
     for start, end in (("$((", "))"), ("$[", "]"), ("((", "))")):
         if text.startswith(start):
-            return not CONSTANT_ARITHMETIC.fullmatch(text[len(start) :].removesuffix(end))
+            return not re.fullmatch(CONSTANT_ARITHMETIC, text[len(start) :].removesuffix(end))
     # `for ((i = 0; ...))`: its variable.
     return text.startswith("for")
 
@@ -157,6 +157,6 @@ def may_evaluate_test_text(text: str) -> bool:
         return True
     masked = re.sub(r"\"(?:[^\"\\]|\\.)*\"|'[^']*'", "Q", text, flags=re.DOTALL)
     if text.startswith("[["):
-        masked = _NUMERIC_TEST.sub("Q", masked)
+        masked = re.sub(_NUMERIC_TEST, "Q", masked)
         return re.search(r"\s-([vR]|eq|ne|l[te]|g[te])\s", masked) is not None
-    return re.search(r"\s-[vR]\s", masked) is not None or ("$" in text and not _CERTAIN_TEST.fullmatch(masked))
+    return re.search(r"\s-[vR]\s", masked) is not None or ("$" in text and not re.fullmatch(_CERTAIN_TEST, masked))

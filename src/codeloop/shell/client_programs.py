@@ -8,13 +8,13 @@ from codeloop.shell.program_row import ProgramRow
 
 _WRITE_METHODS = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _READ_METHODS = frozenset({"GET", "HEAD", "OPTIONS", "TRACE", "PROPFIND"})
-_METHOD_NAME = re.compile(r"[A-Z]+")
+_METHOD_NAME = r"[A-Z]+"
 # `name=value`, `name:=json`, `name=@file` or `name@file` of HTTPie; `name==value` is a part of the URL.
-_HTTPIE_BODY_ITEM = re.compile(r"[^=:@\s/]+(:=@?|=@?(?!=)|@)")
+_HTTPIE_BODY_ITEM = r"[^=:@\s/]+(:=@?|=@?(?!=)|@)"
 # The host of a URL, also without a scheme or with a user: group 1.
-_URL_HOST = re.compile(r"(?:\w+://)?(?:[^/@\s]*@)?(\[[^\]]*\]|[^/:?#\s]+)")
+_URL_HOST = r"(?:\w+://)?(?:[^/@\s]*@)?(\[[^\]]*\]|[^/:?#\s]+)"
 # `host:path` of scp and rsync, or a URL of theirs. A single letter before the colon is a drive of Windows.
-_REMOTE_TARGET = re.compile(r"(rsync|scp|sftp)://|(\[[^\]]+\]|[^/\[\]:]{2,}):")
+_REMOTE_TARGET = r"(rsync|scp|sftp)://|(\[[^\]]+\]|[^/\[\]:]{2,}):"
 # Letters of curl's options that take a value; the second row: those that send it, or a file that it names.
 _CURL_VALUE_LETTERS = "AbcCDeEhHKmoPrtuUwxXyYz"
 _CURL_SENDING_LETTERS = "dFTQ"
@@ -38,11 +38,11 @@ _HTTPIE_VALUE_OPTIONS = frozenset(_HTTPIE_VALUE_OPTION_NAMES.split())
 _SSH_VALUE_LETTERS = "BbcDEeFIiJLlmOoPpQRSWw"
 # Options by which `localhost` is that of another machine, or only passed through: a host to jump over or to forward the
 # input to, a proxy, another name of the host, an open connection to any host. Before the letter stand flags.
-_SSH_OTHER_HOST = re.compile(r"-[46AaCfGgKkMNnqsTtVvXxYy]*[FJSW]|(?i:(-o)?\s*(proxy|hostname|controlpath))")
-_GH_METHOD = re.compile(r"(?:-i*X|--method(?==|$))=?((?s:.*))")
-_GH_FIELD = re.compile(r"-i*[fF]|--(?:raw-)?field(?:=|$)|--input(?:=|$)")
+_SSH_OTHER_HOST = r"-[46AaCfGgKkMNnqsTtVvXxYy]*[FJSW]|(?i:(-o)?\s*(proxy|hostname|controlpath))"
+_GH_METHOD = r"(?:-i*X|--method(?==|$))=?((?s:.*))"
+_GH_FIELD = r"-i*[fF]|--(?:raw-)?field(?:=|$)|--input(?:=|$)"
 # The field of a GraphQL query: group 1 is its text.
-_GH_QUERY = re.compile(r"(?:-i*[fF]=?|--(?:raw-)?field=)?query=((?s:.*))")
+_GH_QUERY = r"(?:-i*[fF]=?|--(?:raw-)?field=)?query=((?s:.*))"
 
 
 def _find_operands(words: Sequence[str], value_letters: str, value_options: Collection[str] = ()) -> list[int]:
@@ -137,7 +137,7 @@ def httpie_sends(words: Sequence[str], _: ProgramRow) -> bool:
     operands = [words[index] for index in _find_operands(words, _HTTPIE_VALUE_LETTERS, _HTTPIE_VALUE_OPTIONS)]
     # In small letters, too: `http delete x.y`; but `http localhost` has no method.
     has_method = bool(operands) and (
-        _METHOD_NAME.fullmatch(operands[0]) is not None or operands[0].upper() in _READ_METHODS | _WRITE_METHODS
+        re.fullmatch(_METHOD_NAME, operands[0]) is not None or operands[0].upper() in _READ_METHODS | _WRITE_METHODS
     )
     method, *rest = operands if has_method else ["", *operands]
     names = {word.partition("=")[0] for word in words}
@@ -147,7 +147,7 @@ def httpie_sends(words: Sequence[str], _: ProgramRow) -> bool:
         return False
     if method:
         return method.upper() not in _READ_METHODS
-    return "--raw" in names or any(_HTTPIE_BODY_ITEM.match(word) for word in rest[1:])
+    return "--raw" in names or any(re.match(_HTTPIE_BODY_ITEM, word) for word in rest[1:])
 
 
 def api_changes(words: Sequence[str], _: ProgramRow) -> bool:
@@ -157,14 +157,14 @@ def api_changes(words: Sequence[str], _: ProgramRow) -> bool:
         return False
     rest = words[index + 1 :]
     if "graphql" in rest:
-        queries = [match[1] for match in map(_GH_QUERY.match, rest) if match is not None]
+        queries = [match[1] for match in map(re.compile(_GH_QUERY).match, rest) if match is not None]
         only_reads = all(re.match(r"\s*(query\b|\{)", query) and "mutation" not in query for query in queries)
         return not (queries and only_reads)
     method = ""
     for index, word in enumerate(rest):
-        if match := _GH_METHOD.fullmatch(word):
+        if match := re.fullmatch(_GH_METHOD, word):
             method = match[1] or "".join(rest[index + 1 : index + 2])
-    return method.upper() not in _READ_METHODS if method else any(map(_GH_FIELD.match, rest))
+    return method.upper() not in _READ_METHODS if method else any(map(re.compile(_GH_FIELD).match, rest))
 
 
 def ssh_connects(words: Sequence[str], _: ProgramRow) -> bool:
@@ -187,7 +187,7 @@ def _connects(words: Sequence[str], value_letters: str) -> bool:
     # Options may also stand behind the host; what stands behind the next operand is the remote command.
     host, *command = indexes
     options = [*words[:host], *words[host + 1 : command[0] if command else len(words)]]
-    is_elsewhere = any(map(_SSH_OTHER_HOST.match, options))
+    is_elsewhere = any(map(re.compile(_SSH_OTHER_HOST).match, options))
     return not {"-V", "-G", "-Q"} & set(options) and (is_elsewhere or not _is_local([words[host]]))
 
 
@@ -200,7 +200,7 @@ def rsync_copies_out(words: Sequence[str], program: ProgramRow) -> bool:
 def copies_out(words: Sequence[str], program: ProgramRow) -> bool:
     """Return whether it copies to another machine; copying from one changes nothing there."""
     targets = program.read_arguments(words).operands[-1:]
-    return any(map(_REMOTE_TARGET.match, targets)) and not _is_local(targets)
+    return any(map(re.compile(_REMOTE_TARGET).match, targets)) and not _is_local(targets)
 
 
 def _is_local(urls: Sequence[str]) -> bool:
@@ -209,6 +209,6 @@ def _is_local(urls: Sequence[str]) -> bool:
 
 
 def _is_this_machine(url: str) -> bool:
-    match = _URL_HOST.match(url)
+    match = re.match(_URL_HOST, url)
     # 0.0.0.0 is this machine, too; so are its short forms.
     return match is not None and (is_loopback(match[1]) or match[1].strip("0.") == "")

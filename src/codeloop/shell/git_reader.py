@@ -6,25 +6,31 @@ is relative to the top of the work tree, whatever folder git runs in.
 
 import re
 from collections.abc import Sequence
-from posixpath import basename, join
+from posixpath import basename, dirname, join
 
 from codeloop.shell.arguments import Arguments
 from codeloop.shell.options import Use
 from codeloop.shell.program_row import NOT_KNOWN, ProgramRow
+from codeloop.shell.unknown_program import is_written_outside
 from codeloop.shell.word_paths import ANYWHERE
 
 # Options with which `git diff` lists files and prints no contents, and those with which it prints them nevertheless.
-_LISTING_OPTION = re.compile(
-    r"--(stat|shortstat|numstat|name-only|name-status|no-patch|summary|raw|dirstat|quiet|compact-summary|check)\b.*|-s|-q"
+_LISTING_OPTION = (
+    r"--(stat|shortstat|numstat|name-only|name-status|no-patch|summary|raw|dirstat|quiet|compact-summary|check)\b.*"
+    r"|-s|-q"
 )
-_PATCH_OPTION = re.compile(
-    r"-[pucmLUW].*|--(patch|cc|dd|unified|function-context|binary|word-diff|color-words|remerge-diff|diff-merges)\b.*|--pat?"
+_PATCH_OPTION = (
+    r"-[pucmLUW].*|--(patch|cc|dd|unified|function-context|binary|word-diff|color-words|remerge-diff|diff-merges)\b.*"
+    r"|--pat?"
 )
 # Subcommands whose operands may be `REVISION:PATH`, or `:STAGE:PATH` for a file in the index.
 _OBJECT_READERS = frozenset(
     {"show", "cat-file", "diff", "log", "blame", "archive", "grep", "rev-parse", "ls-tree", "annotate"}
 )
-_OBJECT_PATH = re.compile(r"[^:]*:(?:[0-3]:)?(?!/)(.+)")
+_OBJECT_PATH = r"[^:]*:(?:[0-3]:)?(?!/)(.+)"
+# Subcommands that take files which are not tracked, and those that copy from or to another repository.
+_ADDING_SUBCOMMANDS = frozenset({"add", "stage", "update-index"})
+_TRANSFERS = {"fetch": "R", "pull": "R", "push": "W", "remote": "R"}
 _DIFF_SUBCOMMANDS = frozenset({"diff", "show", "difftool"})
 _LOG_SUBCOMMANDS = frozenset(
     {"log", "reflog", "whatchanged", "stash show", "stash list", "diff-tree", "diff-files", "diff-index"}
@@ -38,9 +44,9 @@ def _list_printed_files(name: str, words: Sequence[str], arguments: Arguments) -
     Role `v`: a word that is a folder if there is one of that name, and a revision otherwise.
     """
     options = [word for word in words if word.startswith("-")]
-    shows = any(map(_PATCH_OPTION.fullmatch, options))
+    shows = any(map(re.compile(_PATCH_OPTION).fullmatch, options))
     if name in _DIFF_SUBCOMMANDS:
-        shows = shows or not any(map(_LISTING_OPTION.fullmatch, options))
+        shows = shows or not any(map(re.compile(_LISTING_OPTION).fullmatch, options))
     elif name == "grep":
         shows = len(arguments.operands) > 1 or "--cached" in options
     elif name == "cat-file":
@@ -93,6 +99,15 @@ def _read_git_subcommand(name: str, rest: list[str], row: ProgramRow) -> list[Us
     uses = [*arguments.uses, *_list_printed_files(name, rest, arguments)]
     if name == "init" and any(option == "--template" for option, _ in arguments.option_values):
         uses += [("W", join(folder, ".git", "hooks")) for folder in arguments.operands or [""]]
+    if name in _ADDING_SUBCOMMANDS:
+        # Once it is in the index, a later command of the line prints it.
+        is_forced = any(re.fullmatch(r"-[a-zA-Z]*f[a-zA-Z]*|--force", word) for word in rest)
+        uses += [("R" if is_forced else "p", path) for path in arguments.operands]
+    if name in _TRANSFERS:
+        uses += [(_TRANSFERS[name], path) for path in arguments.operands if is_written_outside(path)]
+    if name == "checkout-index":
+        prefixes = [value for option, value in arguments.option_values if option == "--prefix"]
+        uses += [("W", dirname(prefix) or ".") for prefix in prefixes]
     if name == "clone":
         uses += _list_cloned_folders(arguments.operands)
     if name in {"checkout", "restore"} and not arguments.operands:
@@ -104,7 +119,7 @@ def _read_git_subcommand(name: str, rest: list[str], row: ProgramRow) -> list[Us
         # `git log -L 1,5:file` names a file as `git show HEAD:file` does.
         line_ranges = [value for option, value in arguments.option_values if option == "-L"]
         for text in (*arguments.operands, *line_ranges):
-            object_path = _OBJECT_PATH.fullmatch(text)
+            object_path = re.fullmatch(_OBJECT_PATH, text)
             if object_path and "://" not in text:
                 uses += [("r", object_path[1]), ("r", join(":/", object_path[1]))]
     return uses

@@ -39,32 +39,32 @@ HARMLESS_VARIABLES = {
 """Variables that may be set for a command -> their values that change nothing but how its output looks."""
 
 # `(?<=[ \t])\\\n`: a line may go on after a blank and a backslash; without the blank it would join two words.
-_BLANK = re.compile(r"(?:[ \t]|(?<=[ \t])\\\n)*")
-_GAP = re.compile(r"(?:[ \t\n]+|(?<=[ \t])\\\n|#[^\n]*)*")
-_COMMENT = re.compile(r"#[^\n]*")
+_BLANK = r"(?:[ \t]|(?<=[ \t])\\\n)*"
+_GAP = r"(?:[ \t\n]+|(?<=[ \t])\\\n|#[^\n]*)*"
+_COMMENT = r"#[^\n]*"
 _WORD_END = r"(?=[ \t\n;|&<>]|\Z)"
 # Unquoted characters that mean themselves. A `#` begins a comment only at the start of a word, and `~` expands to a
 # home directory there and behind `=` or `:`, so both are allowed only where they can't do that.
-_FIRST_CHARS = re.compile(r"[A-Za-z0-9_./:,@%+=^!-](?:[A-Za-z0-9_./:,@%+=^!#-]|(?<=[A-Za-z0-9_^.])~)*")
-_WORD_CHARS = re.compile(r"(?:[A-Za-z0-9_./:,@%+=^!#-]|(?<=[A-Za-z0-9_^.])~)+")
+_FIRST_CHARS = r"[A-Za-z0-9_./:,@%+=^!-](?:[A-Za-z0-9_./:,@%+=^!#-]|(?<=[A-Za-z0-9_^.])~)*"
+_WORD_CHARS = r"(?:[A-Za-z0-9_./:,@%+=^!#-]|(?<=[A-Za-z0-9_^.])~)+"
 # The end of `HEAD@{1}`: without a comma or two dots, bash leaves the braces as they are.
-_REFLOG_SUFFIX = re.compile(r"(?<=@)\{[A-Za-z0-9-]+\}")
-_HOME_PATH = re.compile(r"~(?:/[A-Za-z0-9_./:,@%+^-]*)?" + _WORD_END)
+_REFLOG_SUFFIX = r"(?<=@)\{[A-Za-z0-9-]+\}"
+_HOME_PATH = r"~(?:/[A-Za-z0-9_./:,@%+^-]*)?" + _WORD_END
 # `{}` of `find -exec`, and the end of `[ ... ]`.
-_LONE_BRACKETS = re.compile(r"(?:\{\}|\])" + _WORD_END)
-_SINGLE_QUOTED = re.compile(r"'([^']*)'")
-_DOUBLE_QUOTED = re.compile(r'"((?:[^"\\$`]|\\["\\$`])*)"')
-_DOUBLE_QUOTED_ESCAPE = re.compile(r'\\(["\\$`])')
-_ESCAPE = re.compile(r"\\([ ;()!*?\[\]{}$&|<>'\"\\#~`])")
-_QUOTED_VARIABLE = re.compile(r'"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})"' + _WORD_END)
+_LONE_BRACKETS = r"(?:\{\}|\])" + _WORD_END
+_SINGLE_QUOTED = r"'([^']*)'"
+_DOUBLE_QUOTED = r'"((?:[^"\\$`]|\\["\\$`])*)"'
+_DOUBLE_QUOTED_ESCAPE = r'\\(["\\$`])'
+_ESCAPE = r"\\([ ;()!*?\[\]{}$&|<>'\"\\#~`])"
+_QUOTED_VARIABLE = r'"\$(?:[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})"' + _WORD_END
 _WHOLE_WORDS = {'"': _QUOTED_VARIABLE, "~": _HOME_PATH, "{": _LONE_BRACKETS, "]": _LONE_BRACKETS}
 _WORD_ENDS = frozenset(" \t\n;|&<>")
-_GLOB = re.compile(r"[*?]+")
-_ASSIGNMENT = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)")
-_REDIRECT = re.compile(r"([012]?)(&>(?!>)|>>|>|<)(?![<>&|(])")
+_GLOB = r"[*?]+"
+_ASSIGNMENT = r"([A-Za-z_][A-Za-z0-9_]*)(\+?=)"
+_REDIRECT = r"([012]?)(&>(?!>)|>>|>|<)(?![<>&|(])"
 # `2>&1`
-_DUPLICATION = re.compile(r"([12]?>&)([12])" + _WORD_END)
-_COMMAND_NAME = re.compile(r"~?[A-Za-z0-9_./:][A-Za-z0-9_./:,@%+^-]*")
+_DUPLICATION = r"([12]?>&)([12])" + _WORD_END
+_COMMAND_NAME = r"~?[A-Za-z0-9_./:][A-Za-z0-9_./:,@%+^-]*"
 # Commands of bash that change how the rest of a line is read, or what its names and variables mean.
 _READING_CHANGERS = """
 case coproc declare do done elif else esac export fi for function if in let local readonly select then time typeset
@@ -128,7 +128,7 @@ class _LineReader:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.position = 0
+        self.position: int = 0
 
     def read(self) -> list[SimpleCommand]:
         commands: list[SimpleCommand] = []
@@ -163,8 +163,8 @@ class _LineReader:
     def _is_at(self, token: str) -> bool:
         return self.text.startswith(token, self.position)
 
-    def _skip(self, pattern: re.Pattern[str]) -> None:
-        match = pattern.match(self.text, self.position)
+    def _skip(self, pattern: str) -> None:
+        match = re.compile(pattern).match(self.text, self.position)
         self.position = match.end() if match else self.position
 
     def _refuse(self) -> NoReturn:
@@ -210,19 +210,19 @@ class _LineReader:
             self.position += 1
             return Word("[", "[")
         word = self._read_word()
-        if word.source != word.value or not _COMMAND_NAME.fullmatch(word.value):
+        if word.source != word.value or not re.fullmatch(_COMMAND_NAME, word.value):
             raise _NotInGrammar("the name of a command is not plain")
         if word.value in _REFUSED_COMMAND_NAMES:
             raise _NotInGrammar(f"`{word.value}` is a word of the shell's own")
         return word
 
     def _read_assignment(self) -> bool:
-        match = _ASSIGNMENT.match(self.text, self.position)
+        match = re.compile(_ASSIGNMENT).match(self.text, self.position)
         if match is None:
             return False
         name, operator = match.groups()
         self.position = match.end()
-        value = _WORD_CHARS.match(self.text, self.position)
+        value = re.compile(_WORD_CHARS).match(self.text, self.position)
         self.position = value.end() if value else self.position
         is_plain = self.text[self.position : self.position + 1] in {" ", "\t"}
         if operator != "=" or not is_plain or not is_harmless_assignment(name, value[0] if value else ""):
@@ -230,10 +230,10 @@ class _LineReader:
         return True
 
     def _read_redirect(self) -> Redirect | None:
-        if match := _DUPLICATION.match(self.text, self.position):
+        if match := re.compile(_DUPLICATION).match(self.text, self.position):
             self.position = match.end()
             return Redirect(match[1], Word(match[2], match[2]))
-        match = _REDIRECT.match(self.text, self.position)
+        match = re.compile(_REDIRECT).match(self.text, self.position)
         if match is None:
             return None
         if match[1] and match[2].startswith("&"):
@@ -253,7 +253,7 @@ class _LineReader:
         """Read one word: pieces without a gap between them."""
         text, start, value = self.text, self.position, ""
         pattern = _WHOLE_WORDS.get(text[start])
-        if pattern is not None and (match := pattern.match(text, start)):
+        if pattern is not None and (match := re.compile(pattern).match(text, start)):
             self.position = match.end()
             return Word(ANY_TEXT if match[0][0] == '"' else match[0], match[0])
         while self.position < len(text) and text[self.position] not in _WORD_ENDS:
@@ -268,17 +268,17 @@ class _LineReader:
         """Read a piece of a word and return its value. `before`: the value of the pieces before it."""
         text, position = self.text, self.position
         plain_chars = _WORD_CHARS if before else _FIRST_CHARS
-        if match := plain_chars.match(text, position):
+        if match := re.compile(plain_chars).match(text, position):
             piece = match[0]
-        elif match := _SINGLE_QUOTED.match(text, position):
+        elif match := re.compile(_SINGLE_QUOTED).match(text, position):
             piece = match[1]
-        elif match := _REFLOG_SUFFIX.match(text, position):
+        elif match := re.compile(_REFLOG_SUFFIX).match(text, position):
             piece = match[0]
-        elif match := _DOUBLE_QUOTED.match(text, position):
-            piece = _DOUBLE_QUOTED_ESCAPE.sub(r"\1", match[1])
-        elif match := _ESCAPE.match(text, position):
+        elif match := re.compile(_DOUBLE_QUOTED).match(text, position):
+            piece = re.sub(_DOUBLE_QUOTED_ESCAPE, r"\1", match[1])
+        elif match := re.compile(_ESCAPE).match(text, position):
             piece = match[1]
-        elif (match := _GLOB.match(text, position)) and _can_be_glob(before):
+        elif (match := re.compile(_GLOB).match(text, position)) and _can_be_glob(before):
             piece = ANY_TEXT
         else:
             self._refuse()

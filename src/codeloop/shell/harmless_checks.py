@@ -39,7 +39,7 @@ _SED_COMMAND = (
     rf"\s*(?:{_SED_ADDRESS}(?:,(?:{_SED_ADDRESS}|\+[0-9]+))?)?\s*!?\s*"
     rf"(?:[pdq=]|s/{_make_sed_pattern('/')}/(?:[^/\\\n]|\\[^\n])*/[gpiI0-9]*)\s*"
 )
-_READING_SED_SCRIPT = re.compile(rf"{_SED_COMMAND}(?:;{_SED_COMMAND})*;?\s*")
+_READING_SED_SCRIPT = rf"{_SED_COMMAND}(?:;{_SED_COMMAND})*;?\s*"
 _SED_REPLACE = "|".join(
     rf"s{re.escape(delimiter)}{_make_sed_pattern(delimiter)}{re.escape(delimiter)}"
     rf"(?:[^{delimiter}\\\n]|\\[^\n])*{re.escape(delimiter)}[gpiImM0-9]*"
@@ -50,9 +50,7 @@ _EDITING_SED_COMMAND = (
     rf"(?:[pdqgGhHxnNDP=]|{_SED_REPLACE}|[aic]\\?[^\n]*+)"
 )
 # Scripts that edit their input, and neither run a program nor name a file.
-_EDITING_SED_SCRIPT = re.compile(
-    rf"[;\s]*+{_EDITING_SED_COMMAND}(?:[ \t]*+[;\n][;\s]*+{_EDITING_SED_COMMAND})*+[;\s]*+"
-)
+_EDITING_SED_SCRIPT = rf"[;\s]*+{_EDITING_SED_COMMAND}(?:[ \t]*+[;\n][;\s]*+{_EDITING_SED_COMMAND})*+[;\s]*+"
 
 
 def check_find(words: Sequence[Word], _: ProgramRow) -> None:
@@ -85,16 +83,16 @@ def check_sed_runs_nothing(words: Sequence[Word], program: ProgramRow) -> None:
     _check_sed_scripts(parse_words(words, known_options), _EDITING_SED_SCRIPT)
 
 
-def _check_sed_scripts(parsed: ParsedWords, harmless: re.Pattern[str]) -> None:
+def _check_sed_scripts(parsed: ParsedWords, harmless: str) -> None:
     scripts = [value for option, value in parsed.values if option in {"-e", "--expression"}]
     if not scripts:
         scripts = [parsed.operands[0].value] if parsed.operands else []
-    if not scripts or not all(map(harmless.fullmatch, scripts)):
+    if not scripts or not all(re.fullmatch(harmless, script) for script in scripts):
         raise Harmful("its script may write or execute")
 
 
 # Words of a `jq` program that read more than its input: environment variables and other files.
-_JQ_OUTSIDE_READS = re.compile(r"(?<![.\w])(?:env|ENV|import|include|modulemeta|get_search_list)\b")
+_JQ_OUTSIDE_READS = r"(?<![.\w])(?:env|ENV|import|include|modulemeta|get_search_list)\b"
 
 
 def check_jq(words: Sequence[Word], program: ProgramRow) -> None:
@@ -103,7 +101,7 @@ def check_jq(words: Sequence[Word], program: ProgramRow) -> None:
     # `--arg NAME VALUE`: NAME is the option's value in the row, so VALUE counts as an operand before the program.
     count = sum(option in {"--arg", "--argjson"} for option in parsed.options)
     for operand in parsed.operands[: 1 + count]:
-        if not operand.is_known or _JQ_OUTSIDE_READS.search(operand.value):
+        if not operand.is_known or re.search(_JQ_OUTSIDE_READS, operand.value):
             raise Harmful("its program may read variables or other files")
 
 

@@ -6,8 +6,9 @@ letters are the roles of the values. `-#` is a number (`nice -10`). After `!` st
 - `all`: the first one has the role of the others; `last`: the last one has the role of those before it
 - `deep`: everything below a folder counts too, and without an operand that is the current one; `edit`: they are
   written in place
-- `see`: they are only read; `none`: they are not paths; `sent`: the input decides the names of the files written;
-  `remote`: a download is named after its URL
+- `see`: they are only read; `none`: they are not paths; `link`: they get other names, as by the role `l`
+- `sent`: the input decides the names of the files written; `remote`: a download is named after its URL
+- `script`: the program is given commands that may do anything
 
 Operands: `r` is the role of all; `-:r` the roles of the first one and of the others; `r>w` the roles of all but the
 last one, and of the last one. `@R.` is the operand when no other one names a path. `+W.` is one more operand, unless an
@@ -20,6 +21,7 @@ Roles of a path:
 - `D` changed or removed with all below it, `u` written, with `deep` as `W`, `t` a folder that is written into
 - `M` read and written with all below it, `b` read and written, `n` only looked up, `@` read if it begins with `@`
 - `g` a file or a git revision, `f` a URL that may be a file's, `-` not a path
+- `l` given another name, by which a later command of the line may write it
 - `p` read if there is such a file (no row has it, only readers of words)
 - `o` and `c` tracked files that git prints, as they are or where they changed; `v` a word that may limit this to a path
 """

@@ -22,14 +22,14 @@ WordReader = Callable[[Sequence[str], ProgramRow], list[Use]]
 # Letters of tar's options that take a value.
 _TAR_VALUE_LETTERS = "fCTXIgbKNVLFH"
 # Those with which an attached value certainly begins: `-L` and `-H` of BSD and macOS have none.
-_TAR_ATTACHED_VALUE = re.compile(r"(?s)(?<=[fCTXIgbKNVF]).*")
+_TAR_ATTACHED_VALUE = r"(?s)(?<=[fCTXIgbKNVF]).*"
 # An option before the folders of find; the second row: those of BSD and macOS, where `-f` stands before a folder.
-_FIND_OPTION = re.compile(
+_FIND_OPTION = (
     r"--?|-[HLP]+|-[DO].*"
     r"|-[EHLPXdfsx]+"
 )
-_FIND_READING_PREDICATE = re.compile(r"-(files0-from|newer\w*|samefile|anewer|cnewer)")
-_FIND_WRITING_PREDICATE = re.compile(r"-(fprint0?|fprintf|fls)")
+_FIND_READING_PREDICATE = r"-(files0-from|newer\w*|samefile|anewer|cnewer)"
+_FIND_WRITING_PREDICATE = r"-(fprint0?|fprintf|fls)"
 # A file that a sed script reads or writes: one of `rRwW`, and the path. Before it stands the start of a command, the
 # end of an address (`/text/I`, `\|text|`) or a whole `s` command; any character but a backslash may be a delimiter.
 # DELIMITERS stands for those of `_SED_DELIMITERS` that the script uses: `/name: w/p` writes no file.
@@ -47,13 +47,13 @@ _AWK_SCRIPT_OPTIONS = frozenset({"-e", "--source", "-f", "--file", "-E", "--exec
 # A part of an awk statement; a string may have any character.
 _AWK_EXPRESSION = r'(?:"(?:\\.|[^"\\\n])*"|[^;}\n"])*?'
 # A regular expression with a quote, which begins no string. A slash behind an operand divides.
-_AWK_QUOTING_PATTERN = re.compile(r"(?:(?<=[(,~!&|?])|(?<=print))\s*+/(?:\\.|[^/\\\n])*+/")
+_AWK_QUOTING_PATTERN = r"(?:(?<=[(,~!&|?])|(?<=print))\s*+/(?:\\.|[^/\\\n])*+/"
 # The file that an awk script prints into: `print x > FILE`, a string or an expression.
-_AWK_OUTPUT = re.compile(rf"print(?:f)?\b{_AWK_EXPRESSION}>{{1,2}}\s*(\"[^\"]*\"|[^;}}\n]+)")
+_AWK_OUTPUT = rf"print(?:f)?\b{_AWK_EXPRESSION}>{{1,2}}\s*(\"[^\"]*\"|[^;}}\n]+)"
 # The file that an awk script reads: `getline x < FILE`.
-_AWK_INPUT = re.compile(rf"getline\b{_AWK_EXPRESSION}<\s*(\"[^\"]*\"|[^;}}\n)]+)")
+_AWK_INPUT = rf"getline\b{_AWK_EXPRESSION}<\s*(\"[^\"]*\"|[^;}}\n)]+)"
 # A URL without its query and fragment.
-_URL_NAME = re.compile(r"(?:[a-z]+://)?[^?#]*")
+_URL_NAME = r"(?:[a-z]+://)?[^?#]*"
 
 
 def read_tar(words: Sequence[str], program: ProgramRow) -> list[Use]:
@@ -61,7 +61,7 @@ def read_tar(words: Sequence[str], program: ProgramRow) -> list[Use]:
     arguments = program.read_arguments(_add_dashes(words))
     options = [word for word in _add_dashes(words) if word.startswith("-")]
     # Of `-C/usr` only the `C` is a letter.
-    letters = "".join(_TAR_ATTACHED_VALUE.sub("", word[1:]) for word in options if not word.startswith("--"))
+    letters = "".join(re.sub(_TAR_ATTACHED_VALUE, "", word[1:]) for word in options if not word.startswith("--"))
     long_options = " ".join(word.partition("=")[0] for word in options if word.startswith("--"))
     changes = bool(re.search(r"[cruA]", letters) or re.search(r"--(cr|app|upd|conc|cat|dele)", long_options))
     extracts = bool("x" in letters or re.search(r"--(ext|get)", long_options)) and not (
@@ -98,14 +98,14 @@ def _add_dashes(words: Sequence[str]) -> list[str]:
 
 def read_find(words: Sequence[str], _: ProgramRow) -> list[Use]:
     """Return the uses of `find`: the folders that it walks, and the files of its predicates."""
-    start = next((index for index, word in enumerate(words) if not _FIND_OPTION.fullmatch(word)), len(words))
+    start = next((index for index, word in enumerate(words) if not re.fullmatch(_FIND_OPTION, word)), len(words))
     end = next((index for index in range(start, len(words)) if re.match(r"[-(!,]", words[index])), len(words))
     roots = list(words[start:end]) or ["."]
     uses: list[Use] = [("n", root) for root in roots]
     for option, value in zip(words[end:], words[end + 1 :], strict=False):
-        if _FIND_WRITING_PREDICATE.fullmatch(option):
+        if re.fullmatch(_FIND_WRITING_PREDICATE, option):
             uses.append(("w", value))
-        elif _FIND_READING_PREDICATE.fullmatch(option):
+        elif re.fullmatch(_FIND_READING_PREDICATE, option):
             uses.append(("r" if option == "-files0-from" else "n", value))
     if "-delete" in words:
         uses += [("D", root) for root in roots]
@@ -145,14 +145,20 @@ def find_copies(arguments: Arguments) -> list[Use]:
 
 
 def find_link(arguments: Arguments) -> list[Use]:
-    """Return the uses of `ln`: the link is written; its target, relative to the link's folder, may be read later."""
+    """Return the uses of `ln`: the link is written; its target, relative to the link's folder, gets another name."""
+    *targets, link = arguments.operands or [""]
+    folders = [path for role, path in arguments.option_uses if role == "t"]
+    if folders:
+        targets.append(link)
+    elif not targets:
+        # With one operand the link is made in the current folder.
+        return [("w", basename(link.rstrip("/"))), ("l", link)]
     uses = find_copies(arguments)
-    paths = arguments.operands
-    # With one operand the link is made in the current folder.
-    if len(paths) == 1:
-        return [("w", basename(paths[0].rstrip("/")))]
-    uses += [("n", join(dirname(paths[-1]), path)) for path in paths[:-1]]
-    uses += [("r", join(dirname(paths[-1]), path)) for path in paths[:-1]]
+    for path in targets:
+        uses += [(role, join(dirname(link), path)) for role in "nr" if not folders]
+        # The target of a hard link is relative to the current folder, and that of another one to the link's, which the
+        # last operand may be.
+        uses += [("l", join(folder, path)) for folder in folders or ("", dirname(link), link)]
     return uses
 
 
@@ -254,15 +260,15 @@ def _read_awk_script(script: str) -> list[Use]:
         (role, target[1:-1] if target[0] == '"' else ANYWHERE)
         for role, pattern in (("w", _AWK_OUTPUT), ("r", _AWK_INPUT))
         # Both ways: what looks like a regular expression may stand in a string.
-        for text in dict.fromkeys((script, _AWK_QUOTING_PATTERN.sub("", script)))
-        for target in pattern.findall(text)
+        for text in dict.fromkeys((script, re.sub(_AWK_QUOTING_PATTERN, "", script)))
+        for target in re.findall(pattern, text)
     ]
     return [*uses, ("b", ANYWHERE)] if ANYWHERE in script else uses
 
 
 def _list_downloads(arguments: Arguments) -> list[Use]:
     """Return the files that a download writes when each is named after its URL."""
-    names = [basename(match[0].rstrip("/")) for text in arguments.operands if (match := _URL_NAME.match(text))]
+    names = [basename(match[0].rstrip("/")) for text in arguments.operands if (match := re.match(_URL_NAME, text))]
     folders = [path for role, path in arguments.option_uses if role == "W"] or ["."]
     return [("w", join(folder, name)) for folder in folders for name in names if name]
 
@@ -303,13 +309,13 @@ def make_archiver_reader(unpacking: str, *, names_folder: bool = False) -> WordR
     return read_words
 
 
-def make_settings_reader(pattern: str, file: str) -> WordReader:
+def make_settings_reader(pattern: str, file: str, output_options: Sequence[str] = ()) -> WordReader:
     """Return the reader of a program that writes a file of settings if its words match a pattern."""
 
     def read_words(words: Sequence[str], _: ProgramRow) -> list[Use]:
         plain = " ".join(word for word in words if not re.match(r"--|-g$", word))
         uses: list[Use] = [("w", file)] if re.match(pattern, plain) else []
-        return [*uses, *read_words_of_unknown_program(words)]
+        return [*uses, *read_words_of_unknown_program(words, output_options)]
 
     return read_words
 
@@ -330,3 +336,40 @@ def read_7z(words: Sequence[str], _: ProgramRow) -> list[Use]:
     if command.lower() in {"x", "e"}:
         return [*(("r", file) for file in files[:1]), *(("X", folder) for folder in out or ["."])]
     return [*(("b", file) for file in files[:1]), *(("R", file) for file in files[1:])]
+
+
+# A file that a command of vi writes: `w! FILE`, `1,2w FILE`, `saveas FILE`.
+_EDITOR_FILE = r"(?:^|[|:\d$%'\s])(?:w|wq|x|up|update|write|sav|saveas)!?\s+(?:>>\s*)?([^\s|]+)"
+
+
+def find_editor_files(arguments: Arguments) -> list[Use]:
+    """Return the files that an editor may write by the commands that it is given, by options or as `+CMD`: any."""
+    commands = [word[1:] for word in arguments.operands if re.fullmatch(r"\+(?!\d*$).+", word)]
+    commands += [value for option, value in arguments.option_values if option in {"-c", "--cmd"}]
+    uses: list[Use] = [("w", path) for command in commands for path in re.findall(_EDITOR_FILE, command)]
+    return [*uses, ("b", ANYWHERE)] if commands or "script" in arguments.changes else []
+
+
+def find_line_editor_files(_: Arguments) -> list[Use]:
+    """Return that `ed` and `ex`, which always read commands, may write any file."""
+    return [("b", ANYWHERE)]
+
+
+# Commands of sqlite3 and SQL that open files, and those that run programs.
+_SQLITE_FILE = (
+    r"(?im)^\s*\.(?:output|once|save|backup|clone|log|open|import|read|restore)\b[ \t]+(?:-\w+[ \t]+)*"
+    r"['\"]?([^'\"\s;]+)"
+)
+_SQL_FILE = r"""(?i)\b(?:into|attach(?:\s+database)?|writefile\s*\(|readfile\s*\()\s*['"]([^'"]+)['"]"""
+_SQLITE_PROGRAM = r"(?im)^\s*\.(?:shell|system|load)\b|\bedit\s*\(|\bload_extension\s*\("
+
+
+def find_sqlite_files(arguments: Arguments) -> list[Use]:
+    """Return the files that commands and SQL for `sqlite3` read and write."""
+    scripts = [*arguments.operands[1:], *(value for option, value in arguments.option_values if option == "-cmd")]
+    uses: list[Use] = []
+    for script in scripts:
+        if re.search(_SQLITE_PROGRAM, script) or ANYWHERE in script:
+            uses.append(("b", ANYWHERE))
+        uses += [("b", path) for pattern in (_SQLITE_FILE, _SQL_FILE) for path in re.findall(pattern, script)]
+    return uses

@@ -22,10 +22,10 @@ _HELP_OPTIONS = ("--help", "-h", "--version")
 _TRUE_VALUES = ("=true", "=1", "=client", "=server")
 _FALSE_VALUES = ("false", "none", "0")
 # Options without a value, so that the word after them is not taken for one.
-_OPTION_WITHOUT_VALUE = re.compile(
+_OPTION_WITHOUT_VALUE = (
     r"--(access|force|force-with-lease|tags|all|no-verify|verbose|quiet|set-upstream)(=.*)?|-[ufqvy]+"
 )
-_PYTHON_NAME = re.compile(r"python[\d.]*|py|pypy[\d.]*")
+_PYTHON_NAME = r"python[\d.]*|py|pypy[\d.]*"
 # Levels of commands inside one another that are judged: `npx uv run COMMAND` has three.
 _MAX_LEVELS = 4
 # Words of a command that is looked for within a text.
@@ -98,7 +98,7 @@ def _normalise_program(words: tuple[str, ...]) -> tuple[str, ...]:
     """Return a command under the program name that the rows use."""
     name = _normalise_name(words[0])
     # `python -m twine upload` is `twine upload`.
-    if _PYTHON_NAME.fullmatch(name):
+    if re.fullmatch(_PYTHON_NAME, name):
         index = next((index for index, word in enumerate(words) if word == "-m"), 0)
         if index and len(words) > index + 1:
             return (_normalise_name(words[index + 1]), *words[index + 2 :])
@@ -228,7 +228,7 @@ def _has_harmless_option(row: RemoteRow, words: tuple[str, ...]) -> bool:
     for index in range(1, end):
         before, word = words[index - 1], words[index]
         after = words[index + 1] if index + 1 < end else ""
-        is_value = before.startswith("-") and "=" not in before and not _OPTION_WITHOUT_VALUE.fullmatch(before)
+        is_value = before.startswith("-") and "=" not in before and not re.fullmatch(_OPTION_WITHOUT_VALUE, before)
         is_harmless = word in harmless_options or any(
             word == option + value for option in row.harmless_options for value in _TRUE_VALUES
         )

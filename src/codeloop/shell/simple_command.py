@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from codeloop.shell.word import Word
 
-_SYSTEM_FOLDER = re.compile(r"/(?:usr/(?:local/)?|opt/homebrew/)?s?bin")
+_SYSTEM_FOLDER = r"/(?:usr/(?:local/)?|opt/homebrew/)?s?bin"
 _RESERVED_WORDS = "! { } [[ ]] case do done elif else esac fi for function if in select then until while"
 RESERVED_WORDS = frozenset(_RESERVED_WORDS.split())
 """Reserved words of bash: no command is named so."""
@@ -67,4 +67,4 @@ class SimpleCommand(Struct, frozen=True):
 def strip_system_folder(name: str) -> str:
     """Return the name that rules know a program by: without the directory, when that is one of the system's."""
     folder, _, base = name.rpartition("/")
-    return base if base and _SYSTEM_FOLDER.fullmatch(folder) else name
+    return base if base and re.fullmatch(_SYSTEM_FOLDER, folder) else name

@@ -6,11 +6,12 @@ its row; here they are put together for a whole line, with its variables, its re
 
 import re
 from collections.abc import Iterator, Sequence
-from posixpath import join
+from posixpath import join, normpath
 from typing import NamedTuple
 
 from msgspec import Struct
 
+from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.shell.options import Use
 from codeloop.shell.parser import Script
 from codeloop.shell.program_table import find_row
@@ -23,15 +24,15 @@ from codeloop.shell.word_paths import ANYWHERE, MAX_EXPANSIONS, expand_word
 
 GIT_TOP = ":/"
 """The top of the work tree, independent of the folder."""
-_HARMLESS_DEVICE = re.compile(r"/dev/(null|zero|full|tty|random|urandom|std(in|out|err)|fd/\d+)|/proc/self/fd/\d+")
+_HARMLESS_DEVICE = r"/dev/(null|zero|full|tty|random|urandom|std(in|out|err)|fd/\d+)|/proc/self/fd/\d+"
 # A URL other than `file://`, or `host:path` as `scp` and `rsync` write it.
-_REMOTE_ADDRESS = re.compile(r"(?!file://)[a-zA-Z][\w+.-]*://|[\w.@-]+:(?!/?$)|rsync:", re.ASCII)
+_REMOTE_ADDRESS = r"(?a)(?!file://)[a-zA-Z][\w+.-]*://|[\w.@-]+:(?!/?$)|rsync:"
 # `cd` in branches and pipelines leaves several folders possible; beyond this many the folder counts as unknown.
 _MAX_FOLDERS = 8
 # Commands that are looked for among the words of a runner.
 _MAX_RUN_COMMANDS = 4
 # `>`, `2>>`, `&>`, `{fd}>`
-_WRITE_OPERATOR = re.compile(r"(\d*|&|\{\w+\})(>|>>|>\||<>|>&)")
+_WRITE_OPERATOR = r"(\d*|&|\{\w+\})(>|>>|>\||<>|>&)"
 
 
 class Touches(Struct, frozen=True):
@@ -90,6 +91,7 @@ _FIELDS_BY_ROLE = {
     "p": ("possible_reads",),
     "g": ("possible_reads",),
     "f": ("reads",),
+    "l": (),
     "o": ("git_trees",),
     "c": ("git_changes",),
     "v": ("git_limits",),
@@ -104,18 +106,25 @@ def find_touches(script: Script) -> Touches:
     variables = _Variables(script)
     if script.is_unknown:
         touches["reads"][ANYWHERE] = touches["writes"][ANYWHERE] = None
+    links: list[_Link] = []
+    has_order = all(command.is_plain_step for command in script.commands)
     for number, command in enumerate(script.commands):
         words = [text for word in command.words[1:] for text in variables.expand_word(word, roots, number)]
         name = command.words[0].value if command.words[0].is_known else ANYWHERE
         command_uses = find_uses(name, words)
         if roots != (ANYWHERE,) and any(word.source == "{}" for word in command.words):
             command_uses = [(role.translate(_ROLES_BELOW_ROOT), path) for role, path in command_uses]
-        for role, text in (*_find_redirect_uses(command.redirects, variables, number), *command_uses):
-            path = variables.check_variables(text)
+        all_uses = [*_find_redirect_uses(command.redirects, variables, number), *command_uses]
+        uses = [
+            (role, joined_path)
+            for role, text in all_uses
+            for folder in folders
+            if (joined_path := _join_path(folder, variables.check_variables(text)))
+        ]
+        for role, path in uses:
             for field in _FIELDS_BY_ROLE.get(role, ()):
-                for folder in folders:
-                    if joined_path := _join_path(folder, path):
-                        touches[field][joined_path] = None
+                touches[field][path] = None
+        links.append(_Link(uses))
         if find_row(name).unwrap in {unwrap_find, unwrap_fd}:
             roots = tuple(dict.fromkeys(path for role, path in command_uses if role == "n")) or (".",)
         new_folder = _find_new_folder(name, words)
@@ -126,7 +135,37 @@ def find_touches(script: Script) -> Touches:
             is_certain = command.is_plain_step and name in {"cd", "pushd"}
             folders = new_folders if is_certain else list(dict.fromkeys([*folders, *new_folders]))
             folders = folders if len(folders) <= _MAX_FOLDERS else [ANYWHERE]
+    for number, link in enumerate(links):
+        # Commands of a pipeline or a loop run in no certain order.
+        others = links[number + 1 :] if has_order else [*links[:number], *links[number + 1 :]]
+        if any(link.may_be_written_by(other) for other in others):
+            for field in ("writes", "filled_folders"):
+                touches[field] |= dict.fromkeys(link.targets)
     return Touches(**{field: tuple(paths) for field, paths in touches.items()})
+
+
+class _Link:
+    """What a command writes, and the files to which it gives another name by that (`targets`): links, mounts."""
+
+    def __init__(self, uses: Sequence[Use]) -> None:
+        self.targets = [path for role, path in uses if role == "l"]
+        self.written = {normpath(path) for role, path in uses if "writes" in _FIELDS_BY_ROLE.get(role, ())}
+        self.filled = {normpath(path) for role, path in uses if "filled_folders" in _FIELDS_BY_ROLE.get(role, ())}
+
+    def may_be_written_by(self, other: "_Link") -> bool:
+        """Return whether another command may write one of the targets by its new name, or below it."""
+        if not self.targets:
+            return False
+        names = self.written | self.filled
+        writes = other.written | other.filled
+        return any(
+            write == name
+            or write.startswith(f"{name}/")
+            or (write in other.filled and (write == "." or name.startswith(f"{write}/")))
+            or not {ANY_TEXT, ANYWHERE}.isdisjoint(write + name)
+            for name in names
+            for write in writes
+        )
 
 
 class _AssignedVariable(NamedTuple):
@@ -204,13 +243,13 @@ def _normalise_path(text: str, role: str) -> str:
 
     The roles are explained in `options.py`.
     """
-    if text in {"", "-"} or _HARMLESS_DEVICE.fullmatch(text):
+    if text in {"", "-"} or re.fullmatch(_HARMLESS_DEVICE, text):
         return ""
     if text.startswith("file://"):
         return text.removeprefix("file://")
     if role == "f" or (role == "g" and ":" in text):
         return ""
-    if role in "pgnRMWX" and ("\n" in text or (_REMOTE_ADDRESS.match(text) and not text.startswith(":/"))):
+    if role in "pgnRMWX" and ("\n" in text or (re.match(_REMOTE_ADDRESS, text) and not text.startswith(":/"))):
         return ""
     if role == "r" and "://" in text:
         return ""
@@ -248,8 +287,8 @@ def _find_redirect_uses(redirects: Sequence[Redirect], variables: _Variables, nu
     for redirect in redirects:
         if not redirect.is_file or redirect.operator.endswith(("<<", "<<-", "<<<")):
             continue
-        role = "w" if _WRITE_OPERATOR.match(redirect.operator) else "r"
+        role = "w" if re.match(_WRITE_OPERATOR, redirect.operator) else "r"
         role = "b" if "<>" in redirect.operator else role
         for path in variables.expand_word(redirect.target, (ANYWHERE,), number):
-            if path and not _HARMLESS_DEVICE.fullmatch(path):
+            if path and not re.fullmatch(_HARMLESS_DEVICE, path):
                 yield role, path

@@ -49,27 +49,27 @@ _ONE_LINE_NODES = frozenset(
 # Where one of these ends, a word ends, so one of _WORD_BORDERS has to follow.
 _WORD_ENDING_NODES = _ONE_LINE_NODES | {"variable_assignment", "variable_assignments", "unset_command", "test_command"}
 _WORD_BORDERS = frozenset(bytes([char]) for char in b";&|()<>`\n \t")
-_HEREDOC_DELIMITER = re.compile(r"[\w.-]+|'[\w. -]+'|\"[\w. -]+\"|\\[\w.-]+")
+_HEREDOC_DELIMITER = r"[\w.-]+|'[\w. -]+'|\"[\w. -]+\"|\\[\w.-]+"
 # tree-sitter-bash drops a lone `-` before a here-document: of `cat - <<E` it shows `cat <<E`.
-_LOST_DASH = re.compile(rb"[ \t]+-[ \t]+\Z")
+_LOST_DASH = rb"[ \t]+-[ \t]+\Z"
 # Bytes before a here-document that are searched for such a dash.
 _LOST_DASH_BYTES = 64
 # Tokens that may hold a newline; in any other one it would be the end of a command to the shell.
 _MULTILINE_TOKENS = frozenset(
     {"raw_string", "string_content", "ansi_c_string", "heredoc_body", "heredoc_content", "heredoc_start", "heredoc_end"}
 )
-_ESCAPED_BYTE = re.compile(rb"\\.", re.DOTALL)
+_ESCAPED_BYTE = rb"(?s)\\."
 # All that may stand between two tokens: blanks, newlines, and continued lines.
-_BLANK_GAP = re.compile(rb"(?:[ \t\n]|\\\n)*")
-_LINE_CONTINUATIONS = re.compile(rb"(?:\\\n)+")
+_BLANK_GAP = rb"(?:[ \t\n]|\\\n)*"
+_LINE_CONTINUATIONS = rb"(?:\\\n)+"
 # `unset 'a[$(cmd)]'` and `declare -i a='b[$(cmd)]'` evaluate; so may the name that a variable holds.
-_EVALUATED_NAME = re.compile(r"[\[$`'\"\\]|^[-+]\w*[aAin]")
+_EVALUATED_NAME = r"[\[$`'\"\\]|^[-+]\w*[aAin]"
 # `${x@P}` evaluates the value of x as a prompt, `${!x}` expands the variable that x names. A backquote or `$(` is left
 # over only where the tree does not show a substitution.
-_EVALUATING_EXPANSION = re.compile(r"@[A-Za-z]\}$|^\$\{!|`|\$\(")
+_EVALUATING_EXPANSION = r"@[A-Za-z]\}$|^\$\{!|`|\$\("
 # The offset and length of `${x:2:3}` and `${x[0]:2}`, which bash evaluates; not `${x:-word}` and its like.
-_SUBSTRING = re.compile(r"\$\{[\w@*#]+(?:\[[^\]]*\])?:(?![-=?+])(.*)\}", re.DOTALL)
-_QUOTING_CHARS = re.compile(r"['\"\\]")
+_SUBSTRING = r"(?s)\$\{[\w@*#]+(?:\[[^\]]*\])?:(?![-=?+])(.*)\}"
+_QUOTING_CHARS = r"['\"\\]"
 
 
 class CommandCollector(Protocol):
@@ -125,7 +125,7 @@ class TreeReader:
             self._check_borders(node, children)
             pending.extend((child, nesting, is_step) for child in reversed(children))
         # tree-sitter leaves out a carriage return at the end, which is a character of the last word to bash.
-        if not _BLANK_GAP.fullmatch(self.source[self.end :]):
+        if not re.fullmatch(_BLANK_GAP, self.source[self.end :]):
             self.script.is_unknown = True
 
     def _check_token(self, token: Node) -> None:
@@ -134,16 +134,16 @@ class TreeReader:
         before = self.source[self.end - 1 : self.end]
         # In `r⏎m x`, with a backslash before the newline, the tree shows the words `r`, `m` and `x`; bash runs `rm x`.
         is_joined = (
-            _LINE_CONTINUATIONS.fullmatch(gap) is not None
+            re.fullmatch(_LINE_CONTINUATIONS, gap) is not None
             and before not in b";&|("
             and token.type not in {";", "&&", "||", "|"}
         )
-        is_lost_dash = token.type in {"<<", "<<-"} and _LOST_DASH.fullmatch(gap)
-        if is_joined or not (is_lost_dash or _BLANK_GAP.fullmatch(gap)):
+        is_lost_dash = token.type in {"<<", "<<-"} and re.fullmatch(_LOST_DASH, gap)
+        if is_joined or not (is_lost_dash or re.fullmatch(_BLANK_GAP, gap)):
             self.script.is_unknown = True
         # In `echo a⏎\rm x` the tree shows one command, with the word `⏎\rm`.
         text = token.text or b""
-        if token.type not in _MULTILINE_TOKENS and text.strip() and b"\n" in _ESCAPED_BYTE.sub(b"", text):
+        if token.type not in _MULTILINE_TOKENS and text.strip() and b"\n" in re.sub(_ESCAPED_BYTE, b"", text):
             self.script.is_unknown = True
         # A `#` within a word, as in `a#b`, begins no comment.
         if token.type == "comment" and not gap and before and before not in b" \t\n;&|()":
@@ -184,9 +184,9 @@ class TreeReader:
             case "heredoc_redirect":
                 self._check_heredoc(node)
             case "expansion":
-                substring = _SUBSTRING.match(self._read_text(node))
-                self.script.is_unknown |= _EVALUATING_EXPANSION.search(self._read_plain_text(node)) is not None
-                self.script.is_unknown |= substring is not None and not CONSTANT_ARITHMETIC.fullmatch(substring[1])
+                substring = re.match(_SUBSTRING, self._read_text(node))
+                self.script.is_unknown |= re.search(_EVALUATING_EXPANSION, self._read_plain_text(node)) is not None
+                self.script.is_unknown |= substring is not None and not re.fullmatch(CONSTANT_ARITHMETIC, substring[1])
             case "test_command":
                 self.script.is_unknown |= may_evaluate_test_text(self._read_text(node))
             case "arithmetic_expansion" | "c_style_for_statement" | "compound_statement":
@@ -194,7 +194,7 @@ class TreeReader:
             case "subscript":
                 # `a[$(cmd)]=1` runs `cmd`, and so does `a[b]=1` where b holds such a text.
                 index = self._read_text(node).partition("[")[2].rpartition("]")[0]
-                self.script.is_unknown |= index not in {"@", "*"} and not CONSTANT_ARITHMETIC.fullmatch(index)
+                self.script.is_unknown |= index not in {"@", "*"} and not re.fullmatch(CONSTANT_ARITHMETIC, index)
             case _:
                 pass
 
@@ -219,7 +219,7 @@ class TreeReader:
         words = [make_word(part) if part.isalpha() else Word(part, part) for part in parts]
         self.script.add(SimpleCommand(tuple(words)), self.nesting)
         names = [self._read_text(child) for child in node.named_children if child.type != "variable_assignment"]
-        self.script.is_unknown |= any(_EVALUATED_NAME.search(name) for name in names)
+        self.script.is_unknown |= any(re.search(_EVALUATED_NAME, name) for name in names)
 
     def _add_redirects(self, node: Node) -> None:
         """Assign a statement's redirections to their command, the last one of a pipeline or list."""
@@ -251,7 +251,7 @@ class TreeReader:
             elif first.type == "heredoc_redirect":
                 heredoc = self._read_heredoc(first)
                 stdin = heredoc.stdin
-                is_dash_lost = _LOST_DASH.search(self.source[: first.start_byte][-_LOST_DASH_BYTES:])
+                is_dash_lost = re.search(_LOST_DASH, self.source[: first.start_byte][-_LOST_DASH_BYTES:])
                 words += [make_word("-")] if is_dash_lost and words and words[-1].value != "-" else []
                 words += heredoc.words
                 redirects += heredoc.redirects
@@ -278,9 +278,9 @@ class TreeReader:
         if stdin is None and body is not None:
             text = self._read_text(body)
             # The text is expanded unless the delimiter is quoted.
-            is_known = _QUOTING_CHARS.search(delimiter) is not None or not re.search(r"[$`\\]", text)
+            is_known = re.search(_QUOTING_CHARS, delimiter) is not None or not re.search(r"[$`\\]", text)
             stdin = text if is_known else None
-        redirect = Redirect("<<", Word(_QUOTING_CHARS.sub("", delimiter), delimiter))
+        redirect = Redirect("<<", Word(re.sub(_QUOTING_CHARS, "", delimiter), delimiter))
         return _CommandParts(parts.words, [redirect, *parts.redirects], stdin)
 
     def _check_heredoc(self, node: Node) -> None:
@@ -292,12 +292,12 @@ class TreeReader:
             self.script.is_unknown = True
             return
         delimiter = self._read_text(start)
-        plain_delimiter = _QUOTING_CHARS.sub("", delimiter)
+        plain_delimiter = re.sub(_QUOTING_CHARS, "", delimiter)
         is_indented = _find_child(node, "<<-") is not None
         lines = self._read_text(body).split("\n")
         if any((line.lstrip("\t") if is_indented else line) == plain_delimiter for line in lines):
             self.script.is_unknown = True
-        if self._read_text(end).strip() != plain_delimiter or not _HEREDOC_DELIMITER.fullmatch(delimiter):
+        if self._read_text(end).strip() != plain_delimiter or not re.fullmatch(_HEREDOC_DELIMITER, delimiter):
             self.script.is_unknown = True
         is_expanded = plain_delimiter == delimiter
         if is_expanded and ("$\\\n" in self._read_text(body) or re.search(r"`|\$[({\[]", self._read_plain_text(body))):

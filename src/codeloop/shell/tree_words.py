@@ -11,12 +11,12 @@ from codeloop.shell.word import Word
 if TYPE_CHECKING:
     from tree_sitter import Node
 
-_QUOTED_ESCAPE = re.compile(r'\\([$`"\\\n])', re.DOTALL)
-_ESCAPE = re.compile(r"\\(.)", re.DOTALL)
+_QUOTED_ESCAPE = r'(?s)\\([$`"\\\n])'
+_ESCAPE = r"(?s)\\(.)"
 _ANSI_ESCAPE = r"\\(x[0-9a-fA-F]{1,2}|[0-7]{1,3}|u[0-9a-fA-F]{1,4}|U[0-9a-fA-F]{1,8}|.)"
 _ANSI_LETTERS = {"n": "\n", "t": "\t", "r": "\r", "a": "\a", "b": "\b", "e": "\x1b", "E": "\x1b", "f": "\f", "v": "\v"}
 # In a text without escapes: a backquote, or a `$` that is not just a dollar sign.
-_EXPANSION = re.compile(r"`|\$[\w({@*#?!-]")
+_EXPANSION = r"`|\$[\w({@*#?!-]"
 _PIECE_NODES = frozenset(
     [
         *("word", "number", "raw_string", "string", "translated_string", "ansi_c_string", "simple_expansion"),
@@ -57,13 +57,13 @@ def _read_source(node: Node) -> str:
 
 def _strip_escapes(node: Node) -> str:
     """Return the source without what a backslash escapes."""
-    return _ESCAPE.sub("", _read_source(node))
+    return re.sub(_ESCAPE, "", _read_source(node))
 
 
 def _read_value(node: Node) -> str:
     match node.type:
         case "word" | "number":
-            return ANY_TEXT if _EXPANSION.search(_strip_escapes(node)) else _unescape(_read_source(node))
+            return ANY_TEXT if re.search(_EXPANSION, _strip_escapes(node)) else _unescape(_read_source(node))
         case "command_name" if len(node.children) == 1:
             return _read_value(node.children[0])
         case "raw_string":
@@ -81,7 +81,7 @@ def _read_value(node: Node) -> str:
 def _unescape(text: str) -> str:
     """Undo escapes; a part that the shell would replace by file names becomes a mark."""
     if not {"*", "?", "["}.intersection(text):
-        return _ESCAPE.sub(lambda match: "" if match[1] == "\n" else match[1], text)
+        return re.sub(_ESCAPE, lambda match: "" if match[1] == "\n" else match[1], text)
     pieces: list[str] = []
     position = 0
     while position < len(text):
@@ -114,7 +114,7 @@ def _read_double_quotes(node: Node) -> str:
     text = _read_source(node).removeprefix("$")
     if all(child.type in {'"', "string_content", "$"} for child in node.children):
         inner = text[1:-1]
-        return ANY_TEXT if _EXPANSION.search(_ESCAPE.sub("", inner)) else _unescape_quoted(inner)
+        return ANY_TEXT if re.search(_EXPANSION, re.sub(_ESCAPE, "", inner)) else _unescape_quoted(inner)
     pieces = [
         _unescape_quoted(_read_source(child)) if child.type == "string_content" else ANY_TEXT
         for child in node.children
@@ -124,7 +124,7 @@ def _read_double_quotes(node: Node) -> str:
 
 
 def _unescape_quoted(text: str) -> str:
-    return _QUOTED_ESCAPE.sub(lambda match: "" if match[1] == "\n" else match[1], text)
+    return re.sub(_QUOTED_ESCAPE, lambda match: "" if match[1] == "\n" else match[1], text)
 
 
 def _unescape_ansi(text: str) -> str:

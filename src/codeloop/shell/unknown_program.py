@@ -7,12 +7,20 @@ from codeloop.shell.options import Use
 from codeloop.shell.word_paths import ANYWHERE
 
 _OUTPUT_OPTIONS = frozenset(
-    {"-o", "--out", "--outfile", "--out-file", "--output", "--output-file", "--output-dir", "--outdir"}
+    {
+        *("-o", "--out", "--outfile", "--out-file", "--output", "--output-file", "--output-dir", "--outdir"),
+        *("--out-dir", "--outDir", "--output-directory", "--target", "--target-dir", "--pack-destination", "--dest"),
+        *("--destination", "--prefix", "--root", "--artifact-dir", "--install-dir"),
+    }
 )
 
 
-def read_words_of_unknown_program(words: Sequence[str]) -> Iterator[Use]:
-    """Yield a use for each word that may name a file: one to read, or after `-o` and its like one to write."""
+def read_words_of_unknown_program(words: Sequence[str], output_options: Sequence[str] = ()) -> Iterator[Use]:
+    """Yield a use for each word that may name a file: one to read, or after `-o` and its like one to write.
+
+    `output_options`: further ones of this program.
+    """
+    outputs = _OUTPUT_OPTIONS.union(output_options)
     before = ""
     for word in words:
         option, equals, value = word.partition("=")
@@ -28,9 +36,9 @@ def read_words_of_unknown_program(words: Sequence[str]) -> Iterator[Use]:
             if word.startswith("@"):
                 yield "p", word[1:]
         target = ""
-        if equals and option in _OUTPUT_OPTIONS:
+        if equals and option in outputs:
             target = value
-        elif before in _OUTPUT_OPTIONS:
+        elif before in outputs:
             target = word
         if "/" in target or "." in target or ANYWHERE in target:
             yield "w", target

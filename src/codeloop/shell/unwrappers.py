@@ -118,7 +118,7 @@ def _fill_placeholder(word: Word, placeholder: str) -> Word:
 
 _FD_EXEC_OPTIONS = ("--exec", "--exec-batch")
 # `{}`, `{/}`, `{//}`, `{.}` and `{/.}`: the path of a file, its name, its folder, and these without the suffix.
-_FD_PLACEHOLDER = re.compile(r"\{(?:/|//|\.|/\.)?\}")
+_FD_PLACEHOLDER = r"\{(?:/|//|\.|/\.)?\}"
 
 
 def unwrap_fd(words: Sequence[Word], _: ProgramRow) -> WrappedCommands:
@@ -131,7 +131,7 @@ def unwrap_fd(words: Sequence[Word], _: ProgramRow) -> WrappedCommands:
             value = short_option[1] if short_option else value
             end = next((end for end in range(index, len(words)) if words[end].value == ";"), len(words))
             command = [*([make_word(value)] if value else []), *words[index + 1 : end]]
-            filled_command = [Word(_FD_PLACEHOLDER.sub(ANY_TEXT, each.value), each.source) for each in command]
+            filled_command = [Word(re.sub(_FD_PLACEHOLDER, ANY_TEXT, each.value), each.source) for each in command]
             if filled_command == command:
                 filled_command.append(Word(ANY_TEXT, "{}"))
             return WrappedCommands((tuple(filled_command),))
@@ -139,14 +139,11 @@ def unwrap_fd(words: Sequence[Word], _: ProgramRow) -> WrappedCommands:
 
 
 # The command `e` of sed (`1e rm x`), or the flag `e` of `s` (`s/a/b/e`).
-_SED_EXECUTION = re.compile(
-    r"(?:^|[;{}\n]|[0-9$/!])\s*e(?:\s|$)|s([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1(?:\\.|(?!\1)[^\\])*\1[gpiImM0-9]*e",
-    re.DOTALL,
+_SED_EXECUTION = (
+    r"(?s)(?:^|[;{}\n]|[0-9$/!])\s*e(?:\s|$)|s([^\w\s\\])(?:\\.|(?!\1)[^\\])*\1(?:\\.|(?!\1)[^\\])*\1[gpiImM0-9]*e"
 )
 # `system("rm x")` of awk, whose string is group 1, and the pipes `print | "rm x"`, `"rm x" | getline` and `|&`.
-_AWK_EXECUTION = re.compile(
-    r'\bsystem\s*\(\s*("(?:[^"\\]|\\.)*"\s*\))?|\|&|\|\s*getline|\bprintf?\b[^;}\n|]*\|(?!\|)', re.DOTALL
-)
+_AWK_EXECUTION = r'(?s)\bsystem\s*\(\s*("(?:[^"\\]|\\.)*"\s*\))?|\|&|\|\s*getline|\bprintf?\b[^;}\n|]*\|(?!\|)'
 
 
 # A longer script for `awk` or `sed` counts as unknown: the patterns backtrack, so they would hold up the event loop.
@@ -156,7 +153,7 @@ _MAX_SCRIPT_CHARS = 2_000
 def unwrap_sed(words: Sequence[Word], _: ProgramRow) -> WrappedCommands:
     """Judge a script of `sed`: unknown if it may run a program by `e`."""
     texts = [word.value for word in words[1:]]
-    may_run = any(len(text) > _MAX_SCRIPT_CHARS or _SED_EXECUTION.search(text) for text in texts)
+    may_run = any(len(text) > _MAX_SCRIPT_CHARS or re.search(_SED_EXECUTION, text) for text in texts)
     return UNKNOWN_COMMANDS if may_run else NO_COMMANDS
 
 
@@ -166,7 +163,7 @@ def unwrap_awk(words: Sequence[Word], _: ProgramRow) -> WrappedCommands:
     for word in words[1:]:
         if len(word.value) > _MAX_SCRIPT_CHARS:
             return UNKNOWN_COMMANDS
-        for call in _AWK_EXECUTION.finditer(word.value):
+        for call in re.finditer(_AWK_EXECUTION, word.value):
             if call[1] is None:
                 return UNKNOWN_COMMANDS
             commands.append(re.sub(r"\\(.)", r"\1", call[1].rpartition('"')[0][1:]))

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from codeloop.kit.wildcard import ANY_WORDS, MARKS
 
-_UNQUOTED_CHARS = re.compile(r"[A-Za-z0-9_./=:@%+,~^{}-]+")
+_UNQUOTED_CHARS = r"[A-Za-z0-9_./=:@%+,~^{}-]+"
 
 
 class Word(Struct, frozen=True):
@@ -42,7 +42,7 @@ def make_word(text: str) -> Word:
 
 def quote_word(value: str, source: str = "") -> str:
     """Return one spelling of a known word: bare where it can be, else as written if that is one pair of quotes."""
-    if _UNQUOTED_CHARS.fullmatch(value) or value in {"[", "]"}:
+    if re.fullmatch(_UNQUOTED_CHARS, value) or value in {"[", "]"}:
         return value
     if source in {f"'{value}'", f'"{value}"', "\\" + value[:1]} and value:
         return source

@@ -13,19 +13,19 @@ ANYWHERE = ANY_WORDS
 # Limits of one word, which is ANYWHERE beyond them: nested braces multiply, so a short word may stand for millions.
 MAX_EXPANSIONS, MAX_CHARS, MAX_BRACES = 64, 4_096, 16
 # `~+`, `~-` and `~2`: folders that the shell is or was in.
-_SHELL_FOLDER = re.compile(r"~[-+\d]")
-_VARIABLE = re.compile(r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})")
-_PLAIN_VALUE = re.compile(r"[\w./:@%+,=~-]+", re.ASCII)
+_SHELL_FOLDER = r"~[-+\d]"
+_VARIABLE = r"\$(?:([A-Za-z_]\w*)|\{([A-Za-z_]\w*)\})"
+_PLAIN_VALUE = r"(?a)[\w./:@%+,=~-]+"
 # `$$`, `$!`, `$?` and `$#` are numbers.
-_NUMERIC_VARIABLE = re.compile(r"\$[$!?#]")
+_NUMERIC_VARIABLE = r"\$[$!?#]"
 # `$HOME/x`, `"$HOME"/x`, `"$HOME/x"`, `${PWD}`
-_FOLDER_VARIABLE = re.compile(r"\"?\$(?:(HOME|PWD)|\{(HOME|PWD)\})(\"?)(?=/|$|\"$)")
-_QUOTED_ESCAPE = re.compile(r'\\([$`"\\])|\\\n', re.DOTALL)
+_FOLDER_VARIABLE = r"\"?\$(?:(HOME|PWD)|\{(HOME|PWD)\})(\"?)(?=/|$|\"$)"
+_QUOTED_ESCAPE = r'(?s)\\([$`"\\])|\\\n'
 # `[a-z]`, `[!]x]`, `[[:alpha:]_]`. The bound keeps a word of many open brackets from being searched again and again.
-_BRACKET = re.compile(r"""\[[!^]?\]?(?:\[:\w+:\]|\[(?![:.=])|[^][/$`'"\\]){1,200}+\]""")
+_BRACKET = r"""\[[!^]?\]?(?:\[:\w+:\]|\[(?![:.=])|[^][/$`'"\\]){1,200}+\]"""
 
 # The rest of a name in which nothing is quoted, expanded or replaced.
-_PLAIN_REST = re.compile(r"""[^/$`'"\\{}()<>|&;]+(?=/|\Z)""")
+_PLAIN_REST = r"""[^/$`'"\\{}()<>|&;]+(?=/|\Z)"""
 
 VariableValues = Mapping[str, tuple[str, ...]]
 NO_VARIABLES: VariableValues = {}
@@ -50,12 +50,12 @@ def expand_word(
         if not word.source.startswith("~"):
             # A quoted `~` is a file of that name.
             return (f"./{word.value}",)
-        return (ANYWHERE if _SHELL_FOLDER.match(word.value) else word.value,)
+        return (ANYWHERE if re.match(_SHELL_FOLDER, word.value) else word.value,)
     if "{}" in word.source and ANY_TEXT in word.value:
         return tuple(roots) if word.source == "{}" else (ANYWHERE,)
     if not word.source or len(word.source) > MAX_CHARS or word.source.count("{") > MAX_BRACES:
         return (ANYWHERE,)
-    names = dict.fromkeys(match[1] or match[2] for match in _VARIABLE.finditer(word.source))
+    names = dict.fromkeys(match[1] or match[2] for match in re.finditer(_VARIABLE, word.source))
     choices = [[(name, value) for value in values[name]] for name in names if values.get(name)]
     paths: list[str] = []
     try:
@@ -79,7 +79,7 @@ _OPEN_BRACE, _CLOSED_BRACE, _COMMA = (_Token(char, is_syntax=True) for char in "
 def _tokenize(source: str, values: Mapping[str, str]) -> list[_Token]:
     """Split a word's source. Raises _UnknownPath."""
     tokens: list[_Token] = []
-    match = _FOLDER_VARIABLE.match(source)
+    match = re.match(_FOLDER_VARIABLE, source)
     position = 0
     if match:
         tokens.append(_Token("~" if "HOME" in match[0] else "."))
@@ -88,7 +88,7 @@ def _tokenize(source: str, values: Mapping[str, str]) -> list[_Token]:
         if is_open != closed:
             position = _read_double_quotes(source, position, tokens, values)
     elif source.startswith("~"):
-        if _SHELL_FOLDER.match(source):
+        if re.match(_SHELL_FOLDER, source):
             raise _UnknownPath
         tokens.append(_Token("~"))
         position = 1
@@ -112,26 +112,30 @@ def _read_token(source: str, position: int, tokens: list[_Token], values: Mappin
         following = source[position + 1 : position + 2]
         tokens.append(_Token("" if following == "\n" else following))
         return position + 2
-    if number := _NUMERIC_VARIABLE.match(source, position):
+    if number := re.compile(_NUMERIC_VARIABLE).match(source, position):
         tokens.append(_Token(ANY_TEXT))
         return number.end()
-    if (variable := _VARIABLE.match(source, position)) and (value := values.get(variable[1] or variable[2])):
+    if (variable := re.compile(_VARIABLE).match(source, position)) and (
+        value := values.get(variable[1] or variable[2])
+    ):
         # Unquoted, a value with blanks or wildcards becomes other words.
-        if not _PLAIN_VALUE.fullmatch(value) or (tokens and value.startswith("~")):
+        if not re.fullmatch(_PLAIN_VALUE, value) or (tokens and value.startswith("~")):
             raise _UnknownPath
         tokens.append(_Token(value))
         return variable.end()
     if char in "$`()<>|&;":
         raise _UnknownPath
     if char == "[":
-        if (bracket := _BRACKET.match(source, position)) and not ("{" in source and re.search("[{},]", bracket[0])):
+        if (bracket := re.compile(_BRACKET).match(source, position)) and not (
+            "{" in source and re.search("[{},]", bracket[0])
+        ):
             tokens.append(_Token(ANY_TEXT))
             return bracket.end()
         # It may still be one, of which quotes or braces hide the end. A bracket never contains a slash, so any text may
         # stand for a plain rest of the name, as in `app/[[...slug]]/page.tsx`.
         end = source.find("]", position + 2)
         if end > 0 and "/" not in source[position:end]:
-            rest = _PLAIN_REST.match(source, position)
+            rest = re.compile(_PLAIN_REST).match(source, position)
             if rest is None:
                 raise _UnknownPath
             tokens.append(_Token(ANY_TEXT))
@@ -151,13 +155,15 @@ def _read_double_quotes(source: str, position: int, tokens: list[_Token], values
         if char == '"':
             tokens.append(_Token(text))
             return position + 1
-        if escape := _QUOTED_ESCAPE.match(source, position):
+        if escape := re.compile(_QUOTED_ESCAPE).match(source, position):
             text += escape[1] or ""
             position = escape.end()
-        elif number := _NUMERIC_VARIABLE.match(source, position):
+        elif number := re.compile(_NUMERIC_VARIABLE).match(source, position):
             text += ANY_TEXT
             position = number.end()
-        elif (variable := _VARIABLE.match(source, position)) and (value := values.get(variable[1] or variable[2])):
+        elif (variable := re.compile(_VARIABLE).match(source, position)) and (
+            value := values.get(variable[1] or variable[2])
+        ):
             if value.startswith("~") and (tokens or text):
                 raise _UnknownPath
             text += value

@@ -226,6 +226,32 @@ async def test_protected_files_are_asked_about_whatever_a_blanket_rule_allows(tm
     assert await tried(ctx, command) == "asked"
 
 
+OTHER_NAMES = [
+    "ln -s .git/hooks h; echo x > h/a", "ln .git/config c && tee c < calc.py", "cp -l .git/config c; cp calc.py c",
+    "cp --symbolic-link .git/config c; echo x >> c", "link .git/config c; git show HEAD:calc.py > c",
+    "mount --bind .git/hooks h; cp calc.py h/a", "git checkout-index --prefix=.git/hooks/ calc.py",
+    "vim -es -c 'w! .git/hooks/a' -c q calc.py", "sqlite3 a.db '.output .git/hooks/a'", "vi '+%w .git/hooks/a' calc.py",
+    "git add -f .env; git diff --cached", "pip install -t .git/hooks x", "npm pack --pack-destination .git/hooks",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("command", OTHER_NAMES)
+async def test_guarded_files_are_asked_about_under_any_name_that_the_line_gives_them(
+    tmp_path: Path, command: str
+) -> None:
+    ctx = project(tmp_path, *BLANKET, rule("edit", "*", "allow"))
+    (ctx.workspace.root / ".env").write_text(KEY)
+    assert await tried(ctx, command) == "asked"
+
+
+@pytest.mark.parametrize(
+    "command", ["git fetch ../out", "cargo build --target-dir ../out/x", "pip install --target ../out x"]
+)
+async def test_other_repositories_and_folders_of_output_are_asked_about(tmp_path: Path, command: str) -> None:
+    ctx = project(tmp_path, rule("bash", "*", "allow"))
+    assert await tried(ctx, command) == "asked"
+
+
 @pytest.mark.parametrize("name", ["*.pem", "AGENTS.md*/AGENTS.md", "?/.env"])
 async def test_no_always_is_offered_for_a_name_that_would_match_others(tmp_path: Path, name: str) -> None:
     ctx = project(tmp_path, *BLANKET)

@@ -17,14 +17,14 @@ from codeloop.schema.message import SnapshotFileDiff
 from codeloop.shell.line_steps import split_line
 
 # Matches the line that begins a test: `def test_a`, `it("adds")`, `func TestAdd`, `public void addTest`.
-_TEST_START = re.compile(
+_TEST_START = (
     r"^\s*(?:async\s+)?def\s+(test\w*)"
     r"|^\s*(?:it|test|specify|scenario)(?:\.\w+)*\s*[( ]\s*(['\"`])(?P<title>.+?)\2"
     r"|^func\s+(Test\w+)"
     r"|^\s*(?:(?:public|private|internal|async|static|suspend|pub)\s+)*(?:fun|func|void|function|fn|Task)\s+(\w*[Tt]est\w*)"
 )
 # Matches a line that keeps a test from running: `@pytest.mark.skip`, `it.only(`, `t.Skip(`, a bare `return`.
-_SKIP_LINE = re.compile(
+_SKIP_LINE = (
     r"@(?:pytest\.mark|unittest)\.(?:skip|xfail|expectedFailure)|\bpytest\.(?:skip|xfail|importorskip)\(|\.skipTest\("
     r"|\bSkipTest\(|\b(?:it|test|describe|context|suite)\.(?:skip|todo|failing|fixme|only)\b"
     r"|\bx(?:it|describe|test|context)\(|\bf(?:it|describe)\(|\b[tb]\.Skip\w*\(|#\[ignore|@(?:Disabled|Ignore)\b|\[Ignore"
@@ -32,7 +32,7 @@ _SKIP_LINE = re.compile(
     r"|^    return\s*(?:#.*)?$|\bpytestmark\s*=.*\.(?:skip|xfail)|\b__test__ *= *False"
 )
 # Matches a line of settings that leaves tests out (`--ignore=tests/slow`), or makes a failed run pass (`|| true`).
-_SELECTION_LINE = re.compile(
+_SELECTION_LINE = (
     r"collect_ignore|\bdef pytest_(?:collection_modifyitems|ignore_collect|collect_file|runtest_\w+|pyfunc_call)\b"
     r"|\bexitstatus *=|--(?:deselect|ignore(?:-glob)?|collect-only|co|passWithNoTests)\b"
     r"|\baddopts\b.*\s-[km]\b|^\s*['\"]?-[km][ '\"=]"
@@ -41,21 +41,19 @@ _SELECTION_LINE = re.compile(
     r"|\|\|\s*(?:true|:|exit 0)\s*['\"]?,?\s*$"
 )
 # Matches the name of a test runner, which settings that no longer have it may not call any more.
-_RUNNER_NAME = re.compile(
-    r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|(?:go|cargo|npm|make) test)\b"
-)
+_RUNNER_NAME = r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|(?:go|cargo|npm|make) test)\b"
 # Files that Python runs at every start: code in them can change how tests run.
 _STARTUP_FILES = frozenset(("sitecustomize.py", "usercustomize.py"))
 # Matches a file name that speaks of tests.
-_TEST_NAME = re.compile(r"test|spec", re.IGNORECASE)
+_TEST_NAME = r"(?i)test|spec"
 # Matches a definition at the top level, with which a test that began above it has ended.
-_OTHER_DEFINITION = re.compile(r"(?:async )?(?:def|class|func|function|fn|const)\b")
+_OTHER_DEFINITION = r"(?:async )?(?:def|class|func|function|fn|const)\b"
 # Matches an import, a comment or a closing bracket: without such a line a test checks the same.
-_IMPORT_LINE = re.compile(r"\s*(?:import|from|use|using|require|package|#|//|/?\*|[)\]}]+[;,]?\s*$)")
+_IMPORT_LINE = r"\s*(?:import|from|use|using|require|package|#|//|/?\*|[)\]}]+[;,]?\s*$)"
 # The most lines from a decorator to the first line of its test.
 _MAX_DECORATOR_LINES = 8
 # Matches a line that checks something, in the words of most frameworks.
-_ASSERTION = re.compile(r"assert|expect|should|require|verify|raises|\bt\.(?:Error|Fatal)|\beq", re.IGNORECASE)
+_ASSERTION = r"(?i)assert|expect|should|require|verify|raises|\bt\.(?:Error|Fatal)|\beq"
 
 Effect = Literal["removed", "skipped", "edited", "replaced", "changed", "deleted", "changes which tests run"]
 """What happened.
@@ -166,11 +164,13 @@ class _ChangeReader:
             else:
                 self._created.add((file, ""))
         elif diff.status == "deleted":
-            is_test = CODE_FILE.fullmatch(file) and (before or _TEST_NAME.search(PurePath(file).name) or not diff.patch)
+            is_test = re.fullmatch(CODE_FILE, file) and (
+                before or re.search(_TEST_NAME, PurePath(file).name) or not diff.patch
+            )
             self._record(file, "", "removed" if is_test else "deleted")
             self._deleted[file] = before
         # The file is data, or too large for a patch.
-        elif not CODE_FILE.fullmatch(file) or len(lines) < 2:
+        elif not re.fullmatch(CODE_FILE, file) or len(lines) < 2:
             self._record(file, "", "changed")
         else:
             self._add_edit(file, lines, before, after)
@@ -186,11 +186,11 @@ class _ChangeReader:
     def _add_settings(self, file: str, diff: SnapshotFileDiff, lines: Sequence[str]) -> None:
         added = [line[1:] for line in lines if line.startswith("+")]
         removed = [line[1:] for line in lines if line.startswith("-")]
-        if PurePath(file).name in _STARTUP_FILES or any(_SELECTION_LINE.search(line) for line in added):
+        if PurePath(file).name in _STARTUP_FILES or any(re.search(_SELECTION_LINE, line) for line in added):
             self._record(file, "", "changes which tests run")
         elif diff.status == "deleted":
             self._record(file, "", "deleted")
-        elif any(_RUNNER_NAME.search(line) for line in removed):
+        elif any(re.search(_RUNNER_NAME, line) for line in removed):
             self._record(file, "", "changed")
 
     def _needs_reason(self, file: str, name: str, effect: Effect) -> bool:
@@ -224,7 +224,7 @@ def _list_test_names(lines: Sequence[str], sign: str) -> set[str]:
 
 def _find_test_name(line: str) -> str:
     """Return the name of the test that a line begins; "": none."""
-    match = _TEST_START.match(line)
+    match = re.match(_TEST_START, line)
     if match is None:
         return ""
     return match["title"] or match[1] or match[4] or match[5] or ""
@@ -238,14 +238,14 @@ def _find_changed_bodies(lines: Sequence[str]) -> Iterator[tuple[str, Effect]]:
         if line.startswith("@@"):
             name = ""
         own_name = _find_test_name(code)
-        if own_name or _OTHER_DEFINITION.match(code):
+        if own_name or re.match(_OTHER_DEFINITION, code):
             name = own_name
-        if line.startswith("+") and _SKIP_LINE.search(code):
+        if line.startswith("+") and re.search(_SKIP_LINE, code):
             if code.lstrip().startswith(("@", "#[", "[")):
                 # A decorator or an attribute: the test that it skips begins a few lines below.
                 names_below = (_find_test_name(each[1:]) for each in lines[index : index + _MAX_DECORATOR_LINES])
                 yield next(filter(None, names_below), name), "skipped"
             else:
                 yield name, "skipped"
-        elif line.startswith("-") and code.strip() and not own_name and not _IMPORT_LINE.match(code):
-            yield name, "edited" if name or _ASSERTION.search(line) else "changed"
+        elif line.startswith("-") and code.strip() and not own_name and not re.match(_IMPORT_LINE, code):
+            yield name, "edited" if name or re.search(_ASSERTION, line) else "changed"

@@ -11,9 +11,8 @@ from codeloop.schema.part import SHELL_NOTES_SEPARATOR
 from codeloop.shell.line_steps import split_line
 
 # A line by which a known program says that something failed, or by which it is known that it didn't start.
-_FAILURE_LINE = re.compile(
-    # pytest and unittest
-    r"^=+ .*\b[1-9]\d* (?:failed|errors?)\b.* =+$|^[1-9]\d* failed\b|^(?:FAILED|ERROR) \S+\.py"
+_FAILURE_LINE = (
+    r"(?m)^=+ .*\b[1-9]\d* (?:failed|errors?)\b.* =+$|^[1-9]\d* failed\b|^(?:FAILED|ERROR) \S+\.py"
     r"|^(?:\d+ \w+, )*[1-9]\d* errors? in [\d.]+s|\bInterrupted: \d+ error|^ERROR: .*not found|^E {3,}\S"
     r"|^(?:=+ )?no tests ran|^NO TESTS RAN|^FAILED \("
     # jest, vitest, mocha, ava, node (TAP, spec, dot), bun, deno, playwright
@@ -36,22 +35,20 @@ _FAILURE_LINE = re.compile(
     r"|\berror TS\d+:|^Found [1-9]\d* (?:errors?|problems?)\b|^[1-9]\d* errors?,|\b\d+ problems? \([1-9]"
     r"|^\S+:\d+(?::\d+)?: (?:fatal )?error: |^\S+\.py:\d+:\d+: [A-Z]+\d+\b|^[1-9]\d* issues:"
     # it didn't start
-    r"|^\S*sh: .*(?:not found|No such file or directory)|^\S*python[\d.]*(?:\.exe)?: No module named ",
-    re.MULTILINE,
+    r"|^\S*sh: .*(?:not found|No such file or directory)|^\S*python[\d.]*(?:\.exe)?: No module named "
 )
 # A line that says what failed, not only that or how often.
-_ERROR_LINE = re.compile(
-    r"^E {3,}\S|^(?:FAILED|ERROR|FAIL:|ERROR:) \S|^\s*(?:[\w.]+\.)?\w*(?:Error|Exception)\b(?: \[\w+\])?: \S"
+_ERROR_LINE = (
+    r"(?m)^E {3,}\S|^(?:FAILED|ERROR|FAIL:|ERROR:) \S|^\s*(?:[\w.]+\.)?\w*(?:Error|Exception)\b(?: \[\w+\])?: \S"
     r"|^error(?:\[E\d+\])?: |\b(?:fatal )?error: |: error |\berror [A-Z]+\d+: |^\S+\.\w+:\d+:\d+: \S"
     r"|^ *--- FAIL: |^ *not ok\b|^\s*[\u2716\u2717\u00d7\u25cf] \S|^npm (?:ERR!|error) \S|\bpanicked at\b"
-    r"|^make(?:\[\d+\])?: \*\*\* ",
-    re.MULTILINE,
+    r"|^make(?:\[\d+\])?: \*\*\* "
 )
 # The last line of a traceback. Tests that pass may print one, too.
-_CRASH_LINE = re.compile(r"^(?:\w+\.)*(?:\w+(?:Error|Exception)|Error(?: \[\w+\])?)(?:: |$)", re.MULTILINE)
+_CRASH_LINE = r"(?m)^(?:\w+\.)*(?:\w+(?:Error|Exception)|Error(?: \[\w+\])?)(?:: |$)"
 # A line by which a known program says that all passed.
-_PASS_LINE = re.compile(
-    r"^(?:=+ )?(?:\d+ \w+, )*[1-9]\d* passed\b.* in [\d.]+s|^OK(?: \(.*\))?$"
+_SUCCESS_LINE = (
+    r"(?m)^(?:=+ )?(?:\d+ \w+, )*[1-9]\d* passed\b.* in [\d.]+s|^OK(?: \(.*\))?$"
     r"|^ *Tests:? .*\b[1-9]\d* passed|^ +[1-9]\d* passing\b|^ +[1-9]\d* tests? passed|^ +[1-9]\d* passed \("
     r"|^[#\u2139] fail 0$|^ *0 fail$|^ok \| [1-9]\d* passed"
     r"|^[1-9]\d* (?:examples?|specs?|tests?|runs|doctests?|properties)\b.*, 0 failures\b"
@@ -61,24 +58,21 @@ _PASS_LINE = re.compile(
     r"|^Passed! +-|^Test Run Successful|^Build succeeded|\bBUILD SUCCESS(?:FUL)?\b"
     r"|^All checks passed!|^Success: no issues found|^0 errors, |^Found 0 errors|^Checked [1-9]\d* files?\b"
     r"|^0 issues\."
-    r"|\brated at 10\.00/10|\[OK\] No errors",
-    re.MULTILINE,
+    r"|\brated at 10\.00/10|\[OK\] No errors"
 )
 # A line by which it is known that a check didn't start: the next one is another try at the same.
-_NOT_STARTED_LINE = re.compile(
-    r"^\S*sh: .*(?:not found|No such file or directory)|^\S*python[\d.]*(?:\.exe)?: No module named |: not found$"
+_NOT_STARTED_LINE = (
+    r"(?m)^\S*sh: .*(?:not found|No such file or directory)|^\S*python[\d.]*(?:\.exe)?: No module named |: not found$"
     r"|^ERROR: (?:file or directory )?not found:"
     r"|Missing script:|No rule to make target|could not determine executable|unrecognized (?:arguments|option)"
-    r"|No such option|[Uu]nknown (?:option|command)|no such (?:command|subcommand)|does not contain recipe",
-    re.MULTILINE,
+    r"|No such option|[Uu]nknown (?:option|command)|no such (?:command|subcommand)|does not contain recipe"
 )
 # Characters kept of the line that says what failed.
 _MAX_ERROR_CHARS = 200
-_COLOUR_ESCAPE = re.compile(r"\x1b\[[\d;]*m")
+_COLOUR_ESCAPE = r"\x1b\[[\d;]*m"
 # A line in the output of a failed check that may name a test.
-_FAILED_TEST_LINE = re.compile(
-    r"FAIL|ERROR|Failure|^_{3,} |^\s*(?:\u25cf|\u2715|\u2716|\u2717|\u00d7) |\bnot ok\b|^\s+\d+\) |^\d+\) ",
-    re.MULTILINE,
+_FAILED_TEST_LINE = (
+    r"(?m)FAIL|ERROR|Failure|^_{3,} |^\s*(?:\u25cf|\u2715|\u2716|\u2717|\u00d7) |\bnot ok\b|^\s+\d+\) |^\d+\) "
 )
 
 
@@ -101,24 +95,24 @@ def judge_outcome(command: str, code: int | None, output: str) -> CheckOutcome:
     if not failed:
         return CheckOutcome(failed=False, passed=passed)
     # A shell exits with 127 where there is no such program, and with 126 where it can't be executed.
-    started = code not in {126, 127} and not _NOT_STARTED_LINE.search(output)
+    started = code not in {126, 127} and not re.search(_NOT_STARTED_LINE, output)
     return CheckOutcome(failed=True, passed=passed, started=started, error=_find_error_line(output))
 
 
 def pick_failure_lines(output: str) -> str:
     """Return the lines of a failed check's output that may name the tests that failed."""
-    return "\n".join(line for line in _remove_colours(output).splitlines() if _FAILED_TEST_LINE.search(line))
+    return "\n".join(line for line in _remove_colours(output).splitlines() if re.search(_FAILED_TEST_LINE, line))
 
 
 def _remove_colours(output: str) -> str:
-    return _COLOUR_ESCAPE.sub("", output)
+    return re.sub(_COLOUR_ESCAPE, "", output)
 
 
 def _find_error_line(output: str) -> str:
     """Return the last line that says what failed, else the last one that says that something did, else the last."""
     text = _remove_colours(output.partition(SHELL_NOTES_SEPARATOR)[0]).strip().removeprefix("(no output)")
     for pattern in (_ERROR_LINE, _FAILURE_LINE):
-        if matches := [*pattern.finditer(text)]:
+        if matches := [*re.finditer(pattern, text)]:
             start = text.rfind("\n", 0, matches[-1].start() + 1) + 1
             return text[start:].partition("\n")[0].strip()[:_MAX_ERROR_CHARS]
     return text.rpartition("\n")[2].strip()[:_MAX_ERROR_CHARS]
@@ -136,8 +130,10 @@ def _judge_result(command: str, code: int | None, output: str) -> tuple[bool, bo
         # `cargo build && cargo test` has built, even where there is no test yet.
         has_run = counts is None or counts.ran > 0 or any(each.kind != "test" for each in find_checks(command))
         return False, has_run
-    has_pass_line = _PASS_LINE.search(text) is not None
-    failed = _FAILURE_LINE.search(text) is not None or (not has_pass_line and _CRASH_LINE.search(text) is not None)
+    has_pass_line = re.search(_SUCCESS_LINE, text) is not None
+    failed = re.search(_FAILURE_LINE, text) is not None or (
+        not has_pass_line and re.search(_CRASH_LINE, text) is not None
+    )
     return failed, has_pass_line and not failed and not _may_print_pass(command)
 
 
@@ -151,7 +147,7 @@ def _may_print_pass(command: str) -> bool:
     for words, operator in split_line(command):
         is_filter = has_check and previous_operator == "|" and bool(words)
         texts = [word.replace("\\n", "\n") for word in (*words[1:], " ".join(words[1:]))]
-        prints_pass = any(_PASS_LINE.search(text) for text in texts)
+        prints_pass = any(re.search(_SUCCESS_LINE, text) for text in texts)
         if runs_check(words):
             has_check = True
         elif prints_pass or (is_filter and not _lets_failures_through(words)):

@@ -19,7 +19,7 @@ from codeloop.tool.tool import EDIT_TOOLS
 # Suffixes of files that checks ignore: a line in a changelog leaves the last check valid.
 _PROSE_SUFFIXES = (".md", ".rst", ".adoc")
 # The note by which the tool `bash` says that a command has changed the directory of the session's shell.
-_FOLDER_NOTE = re.compile(r"^The working directory is now (.+)\.$", re.MULTILINE)
+_FOLDER_NOTE = r"(?m)^The working directory is now (.+)\.$"
 
 # Problems, as reminders to the model name them.
 UNPROVEN_CHECK_PROBLEM = "nothing shows that the last check passed"
@@ -138,7 +138,7 @@ class _CheckRecorder:
         folder = self._folders.get(part.session_id, "")
         if state.input.get("workdir"):
             folder = join_folder(folder, str(state.input["workdir"]), self._root)
-        if match := _FOLDER_NOTE.search(state.output):
+        if match := re.search(_FOLDER_NOTE, state.output):
             self._folders[part.session_id] = join_folder("", match[1], self._root)
         self._functions |= find_functions(command)
         checks = find_checks(command, folder, self._root)

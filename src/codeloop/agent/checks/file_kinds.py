@@ -10,13 +10,13 @@ _SETTINGS_PATTERNS = compile_patterns(SETTINGS_GLOBS)
 # Folders that tools fill: no file in them is the project's own.
 _TOOL_FOLDERS = frozenset(("__pycache__", "node_modules", ".pytest_cache", ".venv", "venv"))
 _TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__"))
-CODE_FILE = re.compile(
+CODE_FILE = (
     r".+\.(?:py|[cm]?[jt]sx?|go|rs|rb|java|kts?|cs|php|swift|exs?|scala|dart|lua|bats|zig|c|cc|cpp|h|hpp|sh|vue|svelte)"
 )
 """Matches files of code, which the checks of most projects look at."""
 # Matches the names of files in which a runner finds tests: `test_a.py` or `a_test.py` for pytest and unittest, any name
 # in other languages.
-_COLLECTED_FILE = re.compile(r"test.*\.py|.*_tests?\.py|.+\.(?!py$)\w+")
+_COLLECTED_FILE = r"test.*\.py|.*_tests?\.py|.+\.(?!py$)\w+"
 
 
 def is_check_file(path: str) -> bool:
@@ -38,7 +38,7 @@ def is_test_code(path: str) -> bool:
     name = PurePath(path).name
     if not name or _is_in_tool_folder(path) or path.startswith(("-", "/")):
         return False
-    return name in _TEST_FOLDERS or (is_test_file(path) and CODE_FILE.fullmatch(name) is not None)
+    return name in _TEST_FOLDERS or (is_test_file(path) and re.fullmatch(CODE_FILE, name) is not None)
 
 
 def is_settings_file(path: str) -> bool:
@@ -48,7 +48,7 @@ def is_settings_file(path: str) -> bool:
 
 def is_collected(file: str) -> bool:
     """Return whether a runner finds the tests of a file by its name."""
-    return CODE_FILE.fullmatch(file) is not None and _COLLECTED_FILE.fullmatch(PurePath(file).name) is not None
+    return re.fullmatch(CODE_FILE, file) is not None and re.fullmatch(_COLLECTED_FILE, PurePath(file).name) is not None
 
 
 def _is_in_tool_folder(path: str) -> bool:

@@ -5,23 +5,23 @@ import re
 from msgspec import Struct
 
 # === 3 passed, 1 failed in 0.12s ===
-_PYTEST = re.compile(r"^=*\s*(\d+ \w+(?:, \d+ \w+)*)\s.*\bin \d[\d.:]*\s?(?:s\b|ms\b|\()", re.MULTILINE)
-_COUNT_AND_WORD = re.compile(r"(\d+) (\w+)")
+_PYTEST = r"(?m)^=*\s*(\d+ \w+(?:, \d+ \w+)*)\s.*\bin \d[\d.:]*\s?(?:s\b|ms\b|\()"
+_COUNT_AND_WORD = r"(\d+) (\w+)"
 # Ran 3 tests in 0.001s
-_UNITTEST = re.compile(r"^Ran (\d+) tests? in", re.MULTILINE)
+_UNITTEST = r"(?m)^Ran (\d+) tests? in"
 # OK (skipped=1)
-_UNITTEST_SKIPPED = re.compile(r"^(?:OK|FAILED) \(.*?skipped=(\d+)", re.MULTILINE)
+_UNITTEST_SKIPPED = r"(?m)^(?:OK|FAILED) \(.*?skipped=(\d+)"
 # Tests:       1 failed, 3 passed, 4 total (vitest: without the colon)
-_JEST = re.compile(r"^\s*Tests:?\s+(.*\d+ (?:passed|failed|skipped|todo|total).*)$", re.MULTILINE)
+_JEST = r"(?m)^\s*Tests:?\s+(.*\d+ (?:passed|failed|skipped|todo|total).*)$"
 # test result: ok. 3 passed; 0 failed; 1 ignored; ...
-_CARGO = re.compile(r"^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored", re.MULTILINE)
+_CARGO = r"(?m)^test result: \w+\. (\d+) passed; (\d+) failed; (\d+) ignored"
 # ok   example.com/package 0.012s
-_GO = re.compile(r"^(?:ok|FAIL)\s+\S+\s+(?:\(cached\)|[\d.]+s)(.*)$", re.MULTILINE)
-_GO_SKIPPED = re.compile(r"^\s*--- SKIP:", re.MULTILINE)
+_GO = r"(?m)^(?:ok|FAIL)\s+\S+\s+(?:\(cached\)|[\d.]+s)(.*)$"
+_GO_SKIPPED = r"(?m)^\s*--- SKIP:"
 # # pass 3 (node --test; its spec reporter prints an info sign)
-_TAP = re.compile(r"^[#\u2139] (pass|fail|skipped|todo) (\d+)$", re.MULTILINE)
+_TAP = r"(?m)^[#\u2139] (pass|fail|skipped|todo) (\d+)$"
 #   3 passing (5ms)
-_MOCHA = re.compile(r"^\s+(\d+) (passing|failing|pending)\b", re.MULTILINE)
+_MOCHA = r"(?m)^\s+(\d+) (passing|failing|pending)\b"
 _RAN_WORDS = frozenset(
     ("passed", "failed", "error", "errors", "xfailed", "xpassed", "pass", "fail", "passing", "failing")
 )
@@ -40,16 +40,16 @@ def read_test_counts(output: str) -> TestCounts | None:
     """Return the sums of the test runners' summaries in an output; None: there is none."""
     ran = skipped = 0
     counts: list[tuple[int, str]] = []
-    for line in (*_PYTEST.findall(output), *_JEST.findall(output)):
-        counts += [(int(number), word) for number, word in _COUNT_AND_WORD.findall(line)]
-    counts += [(int(number), word) for word, number in _TAP.findall(output)]
-    counts += [(int(number), word) for number, word in _MOCHA.findall(output)]
-    for passed, failed, ignored in _CARGO.findall(output):
+    for line in (*re.findall(_PYTEST, output), *re.findall(_JEST, output)):
+        counts += [(int(number), word) for number, word in re.findall(_COUNT_AND_WORD, line)]
+    counts += [(int(number), word) for word, number in re.findall(_TAP, output)]
+    counts += [(int(number), word) for number, word in re.findall(_MOCHA, output)]
+    for passed, failed, ignored in re.findall(_CARGO, output):
         counts += [(int(passed), "passed"), (int(failed), "failed"), (int(ignored), "skipped")]
-    counts += [(0 if "no tests to run" in rest else 1, "passed") for rest in _GO.findall(output)]
-    counts += [(1, "skipped") for _ in _GO_SKIPPED.findall(output)]
-    counts += [(int(number), "passed") for number in _UNITTEST.findall(output)]
-    for number in _UNITTEST_SKIPPED.findall(output):
+    counts += [(0 if "no tests to run" in rest else 1, "passed") for rest in re.findall(_GO, output)]
+    counts += [(1, "skipped") for _ in re.findall(_GO_SKIPPED, output)]
+    counts += [(int(number), "passed") for number in re.findall(_UNITTEST, output)]
+    for number in re.findall(_UNITTEST_SKIPPED, output):
         # unittest counts the skipped tests among those that it ran.
         counts += [(int(number), "skipped"), (-int(number), "passed")]
     if "no tests ran" in output:

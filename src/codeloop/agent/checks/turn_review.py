@@ -1,6 +1,7 @@
 """Reviews a turn: which tests it changed and which checks it ran, by its calls, its subagents' calls and snapshots."""
 
 import asyncio
+import re
 from collections.abc import Sequence
 
 from msgspec import Struct, structs
@@ -63,7 +64,7 @@ async def has_unchecked_edits(engine: Engine, review: TurnReview) -> bool:
     files = [file for part in review.parts if isinstance(part, PatchPart) for file in part.files]
     files += [str(part.state.input.get("filePath")) for part, _ in _list_calls(review.parts) if part.tool in EDIT_TOOLS]
     workspace = engine.workspace
-    if not any(CODE_FILE.fullmatch(file) for file in files) or list_checks(review.parts, str(workspace.directory)):
+    if not any(re.fullmatch(CODE_FILE, file) for file in files) or list_checks(review.parts, str(workspace.directory)):
         return False
     return await asyncio.to_thread(has_runnable_check, workspace.root, workspace.directory, workspace.environment)
 

@@ -5,6 +5,7 @@ from codeloop.shell.program_readers import (
     find_archives,
     find_copies,
     find_link,
+    find_sqlite_files,
     find_unpacked_members,
     find_unzip_archive,
     find_zip_archive,
@@ -63,6 +64,7 @@ bunzip2 bzip2 compress gunzip gzip lz4 lzma pigz uncompress unlzma unxz unzstd x
         options="""
 -t=t!last --target-directory=t!last -S=- --suffix=- -r!deep -R!deep -a!deep --archive!deep
 --recursive!deep --backup? --sparse=- --reflink? --context? --preserve? --no-preserve=-
+-l!link --link!link -s!link --symbolic-link!link
 """,
         find_more_uses=find_copies,
     ),
@@ -136,7 +138,7 @@ bunzip2 bzip2 compress gunzip gzip lz4 lzma pigz uncompress unlzma unxz unzstd x
         find_more_uses=find_copies,
     ),
     "jar": ProgramRow(read_words=make_archiver_reader(r"-?\w*x|.*--extract")),
-    "link": ProgramRow(operands="r>w"),
+    "link": ProgramRow(operands="r>w", find_more_uses=find_link),
     "ln": ProgramRow(operands="r>w", options=_LN_OPTIONS, find_more_uses=find_link),
     "ls": ProgramRow(
         operands="n",
@@ -156,6 +158,9 @@ bunzip2 bzip2 compress gunzip gzip lz4 lzma pigz uncompress unlzma unxz unzstd x
     "mkfifo": ProgramRow(operands="w", options="-m=- --mode=-"),
     "mknod": ProgramRow(operands="w:-", options="-m=- --mode=-"),
     "mktemp": ProgramRow(operands="w", options="-p=W --tmpdir?W --suffix=-"),
+    "mount": ProgramRow(
+        operands="r>w", options="-t=- -o=- --types=- --options=- --source=l --target=w", find_more_uses=find_link
+    ),
     "mv": ProgramRow(operands="M>w", options=_LN_OPTIONS, find_more_uses=find_copies),
     "nm objdump readelf size": ProgramRow(operands="r"),
     "nproc": ProgramRow(options="--all --ignore", reads="any"),
@@ -197,6 +202,7 @@ bunzip2 bzip2 compress gunzip gzip lz4 lzma pigz uncompress unlzma unxz unzstd x
 -init=r -cmd=- -separator=- -newline=- -nullvalue=- -vfs=- -mmap=- -maxsize=- -A=- -heap=-
 -lookaside=-- -pagecache=--
 """,
+        find_more_uses=find_sqlite_files,
     ),
     "stat": ProgramRow(
         operands="n",

@@ -79,7 +79,8 @@ annotate; cherry; range-diff; show-branch; verify-commit; whatchanged
 """,
         runs_by="--exec",
     ),
-    "bisect; checkout-index; cherry-pick; merge; mergetool; read-tree; revert": ProgramRow(
+    "checkout-index": ProgramRow(operands="- +W:/", options="--prefix=- --stage=-"),
+    "bisect; cherry-pick; merge; mergetool; read-tree; revert": ProgramRow(
         operands="- +W:/", options=_WORK_TREE_OPTIONS
     ),
     "blame": ProgramRow(

@@ -167,7 +167,7 @@ stage publish
         risky="""
 -q -v --cache-dir=- --isolated --log=- --proxy=- --python=- --quiet --require-virtualenv --timeout=-
 """,
-        read_words=make_settings_reader(r"config (set|unset|edit)\b", "~/.config/pip/pip.conf"),
+        read_words=make_settings_reader(r"config (set|unset|edit)\b", "~/.config/pip/pip.conf", ("-t", "-d")),
         reads="max:0",
         groups="cache",
         subcommands={

@@ -4,7 +4,9 @@ from codeloop.shell.harmless_checks import check_jq, check_sed
 from codeloop.shell.program_readers import (
     find_awk_files,
     find_csplit_pieces,
+    find_editor_files,
     find_jq_modules,
+    find_line_editor_files,
     find_secret_globs,
     find_sed_files,
     find_split_pieces,
@@ -140,7 +142,16 @@ _ROWS = {
         is_plain=True,
     ),
     "diff3": ProgramRow(operands="r", options="--label=- -L=- --diff-program=-"),
-    "ed emacs ex nano vi vim": ProgramRow(operands="w"),
+    "ed ex": ProgramRow(operands="w", find_more_uses=find_line_editor_files),
+    "emacs nano": ProgramRow(operands="w"),
+    "nvim vi view vim": ProgramRow(
+        operands="w",
+        options="""
+-c=-!script --cmd=-!script -S=r!script -e!script -E!script -s=r!script -es!script -Es!script
+-u=r -i=b -T=- -w=w -W=w
+""",
+        find_more_uses=find_editor_files,
+    ),
     "egrep fgrep": ProgramRow(
         operands="-:r", options=_GREP_OPTIONS, risky="--directories=-!deep --label=- --devices=-", reads="any"
     ),
