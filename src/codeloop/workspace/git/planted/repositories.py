@@ -6,6 +6,7 @@ The sandbox asks here which paths in repositories to protect. What commands plan
 
 import itertools
 import os
+import re
 import threading
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
