@@ -366,7 +366,7 @@ def _list_watched(top: OpenFolder, unit: Unit, *, is_private: bool) -> Iterator[
     names += ["HEAD"] if is_private else []
     if unit.is_main:
         names += ["info", "worktrees", "modules", "logs/refs"]
-        names += ["packed-refs", "objects", "objects/pack"] if is_private else []
+        names += ["packed-refs", "objects", "objects/pack", "info/exclude"] if is_private else []
         yield from list_ref_folders(top, unit.path)
     yield from (f"{unit.path}{name}" for name in names)
 
