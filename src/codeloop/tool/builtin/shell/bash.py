@@ -3,111 +3,37 @@
 import asyncio
 import time
 from collections.abc import Callable
-from functools import partial
-from pathlib import Path
-from typing import Annotated
-
-from msgspec import Meta
 
 from codeloop.schema.editor import EditorCommand
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import SHELL_TIMEOUT_MAX
-from codeloop.schema.permission import Need, Trait
-from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.shell.analysis import analyse, make_need
-from codeloop.shell.touched_paths import Touches
-from codeloop.store.permission_records import WORKDIR_KEY
+from codeloop.schema.wire import replace
+from codeloop.tool.builtin.shell.command_plan import BashParams, CommandPlan, plan_command
 from codeloop.tool.builtin.shell.command_result import append_notes, format_result, make_metadata, note_folder
-from codeloop.tool.builtin.shell.line_needs import LineNeeds
-from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.stray_files import ask_to_keep
-from codeloop.tool.builtin.shell.touched_files import find_touched_files
-from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLineCheck
-from codeloop.tool.files.file_access import describe_missing_file, find_folder
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
-from codeloop.workspace.files.saved_outputs import expand_outputs, shorten_output
+from codeloop.workspace.files.saved_outputs import shorten_output
 from codeloop.workspace.process.output_buffer import OutputBuffer
-from codeloop.workspace.process.program_sandboxes import make_policy, make_policy_input, make_watch
-from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
-from codeloop.workspace.sandbox.paths.denied_paths import has_denials
-from codeloop.workspace.sandbox.policy import NO_GRANTS
-from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxUnavailable
-from codeloop.workspace.sandbox.shortcomings import describe_for_user
+from codeloop.workspace.process.shells import CommandResult, find_shell
 
 TERMINAL_KEY = "terminal"
 """The metadata key for the id of the editor's terminal in which a command runs."""
-_NO_TOUCHES = Touches()
-# A line's files are looked up again after each question, as they may have changed; after so many the call fails.
-_MAX_LOOKUPS = 3
-# A sooner answer was a rule's, not the user's: the policy of the sandbox is not made again after it.
-_AUTOMATIC_ANSWER_SECONDS = 0.05
-# A shorter line is analysed within a few ms, which is not worth a thread.
-_SHORT_LINE_CHARACTERS = 4_096
-_WEAK_SANDBOX_WARNING = (
-    "The sandbox does not count here: {}. So the profile auto asks about commands that are not proved to change "
-    "nothing. `codeloop debug sandbox` says what it holds."
-)
-
-
-_OUTSIDE_IN_TREE = (
-    "--auto does not let a command out of the sandbox in a work tree: nothing would keep it out of the other trees. "
-    'A user can allow it when asked, or by `"permission": {"sandbox": "allow"}` in their own settings.'
-)
-
-
-class BashParams(Wire, rename=None):
-    """Arguments of the tool `bash`.
-
-    `unchanged`: run on a copy of the last commit. `outside`: the reason to run without the sandbox.
-    """
-
-    command: str
-    timeout: Annotated[int, Meta(gt=0, description="ms; default 120000, at most 600000")] | None = None
-    workdir: Annotated[str, Meta(description="for this call only")] | None = None
-    description: Annotated[str, Meta(description="5 to 10 words")] | None = None
-    run_in_background: Annotated[bool, Meta(description="return an id at once")] = False
-    reset: Annotated[bool, Meta(description="forget cd and exports")] = False
-    unchanged: bool = False
-    outside: (
-        Annotated[str, Meta(description="why not in the sandbox; keys (git push, ssh, publish) are outside")] | None
-    ) = None
 
 
 @tool("bash", params=BashParams, traits=Traits(concurrent=False, keep="tail"))
 async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     """Run the command, or start it in the background."""
-    _check_params(params)
-    shells = ctx.workspace.shells
-    if params.reset:
-        shells.reset(ctx.session_id)
-    context = await _make_context(ctx, shells, is_outside=bool(params.outside))
-    directory = shells.get_directory(context)
-    workdir = None if params.workdir is None else ctx.workspace.resolve(params.workdir, directory).path
-    folder = workdir or directory
-    entered_at = time.monotonic()
-    params = replace(params, command=expand_outputs(params.command, ctx.workspace.scratch, folder))
-    sandbox = await _enter_sandbox(ctx)
-    is_outside = sandbox is not None and bool(params.outside)
-    sandbox = None if is_outside else sandbox
-    line = await _ask_permission(params, folder, ctx, context, sandbox, is_outside=is_outside)
-    grants = line.make_grants(ctx.workspace) if sandbox is not None and not params.unchanged else NO_GRANTS
-    policy = sandbox.policy if sandbox is not None else None
-    # If the user may have been asked, the files that rules deny can be others by now.
-    if policy is not None and (grants != NO_GRANTS or time.monotonic() - entered_at > _AUTOMATIC_ANSWER_SECONDS):
-        policy = make_policy(ctx.workspace, grants, ctx.session)
-    if workdir is not None and find_folder(workdir) != workdir:
-        where = "the working directory" if directory == ctx.workspace.directory else str(directory)
-        text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
-        raise ToolFailure(await describe_missing_file(ctx, ctx.workspace.resolve(str(workdir)), text))
-    timeout_ms = min(params.timeout or shells.choose_timeout_ms(context, params.command), SHELL_TIMEOUT_MAX.value)
-    command = ShellCommand(
-        params.command,
-        timeout_ms / 1000,
-        directory=workdir,
-        policy=policy,
-        watch=make_watch(ctx.workspace, ctx.session, keeps_ignored=line.analysis.is_destructive),
-        has_grants=grants != NO_GRANTS,
-    )
+    plan = await plan_command(params, ctx)
+    try:
+        if params.run_in_background:
+            return await _start_in_background(plan, params, ctx)
+        outcome, terminal = await _run_command(plan, params, ctx)
+    except OSError as error:
+        raise ToolFailure(f"The shell could not be started in {plan.folder}: {error}") from error
+    return await _describe(plan, outcome, params, ctx, terminal)
+
+
+async def _run_command(plan: CommandPlan, params: BashParams, ctx: ToolContext) -> tuple[CommandResult, str]:
+    """Run a command to its end; return its result, and the id of the editor's terminal ("": it ran in our shell)."""
     # The output so far, for the case that the call is cancelled.
     latest = ""
 
@@ -117,189 +43,47 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
         ctx.report(metadata=make_metadata(text, params.description))
 
     try:
-        if params.run_in_background:
-            return await _start_in_background(params, context, command, ctx)
-        outcome, terminal = await _run_to_end(params, ctx, context, command, folder, sandbox, show)
+        return await _run_to_end(plan, params, ctx, show)
     except asyncio.CancelledError:
         output, marks = append_notes(latest, ["The command was aborted; all its processes were ended."])
         ctx.report(metadata=make_metadata(output, params.description) | marks)
         raise
-    except OSError as error:
-        raise ToolFailure(f"The shell could not be started in {folder}: {error}") from error
+
+
+async def _run_to_end(
+    plan: CommandPlan, params: BashParams, ctx: ToolContext, show: Callable[[str], None]
+) -> tuple[CommandResult, str]:
+    if params.unchanged:
+        from codeloop.tool.builtin.shell.last_commit import run_unchanged
+
+        return await run_unchanged(ctx, plan.context, plan.command, plan.sandbox, show), ""
+    if plan.command.policy is None and (in_editor := await _run_in_editor(plan, ctx)) is not None:
+        return in_editor
+    return await ctx.workspace.shells.run(plan.context, plan.command, show), ""
+
+
+async def _describe(
+    plan: CommandPlan, outcome: CommandResult, params: BashParams, ctx: ToolContext, terminal: str
+) -> ToolResult:
+    """Return the result of a command that has ended, after the user was asked about files that it left behind."""
     decisions = await ask_to_keep(outcome.moved_files, ctx)
     for warning in outcome.warnings:
         ctx.session.warn(warning)
     outcome = replace(outcome, notes=(*outcome.notes, *decisions, *outcome.warnings))
-    folder_notes = note_folder(ctx, folder, shells.get_directory(context), outcome, before=directory)
+    directory = ctx.workspace.shells.get_directory(plan.context)
+    folder_notes = note_folder(ctx, plan.folder, directory, outcome, before=plan.directory)
     result = await format_result(
-        ctx, command, outcome, description=params.description, folder=folder, folder_notes=folder_notes
+        ctx,
+        plan.command,
+        outcome,
+        description=params.description,
+        folder=plan.folder,
+        folder_notes=folder_notes,
     )
     return replace(result, metadata={**result.metadata, TERMINAL_KEY: terminal}) if terminal else result
 
 
-async def _make_context(ctx: ToolContext, shells: Shells, *, is_outside: bool) -> ShellContext:
-    """Return the shell context of the session, with the variables that extensions set for the command."""
-    work = ctx.workspace
-    context = ShellContext(ctx.session_id, work.directory, work.environment, work.scratch)
-    arguments = {"cwd": str(shells.get_directory(context)), "sessionID": ctx.session_id, "callID": ctx.call_id}
-    arguments |= {"outside": True} if is_outside else {}
-    variables = await ctx.session.hooks.collect_shell_variables(arguments)
-    if not variables:
-        return context
-    return replace(context, environment={**work.environment, **variables}, pinned_variables=frozenset(variables))
-
-
-def _check_params(params: BashParams) -> None:
-    if not params.command.strip():
-        raise ToolFailure("The command is empty.", advice="Give the command to run.")
-    if "\0" in params.command or "\0" in (params.workdir or ""):
-        raise ToolFailure(
-            "The command contains a NUL character, which no shell can take.", advice="Write it as \\0 for printf."
-        )
-    if params.unchanged and (params.outside or params.run_in_background):
-        text = "unchanged: true runs in the sandbox, to its end: it goes with neither outside nor run_in_background."
-        raise ToolFailure(text, advice="Leave one out.")
-
-
-async def _enter_sandbox(ctx: ToolContext) -> Sandbox | None:
-    """Return the sandbox to run in; None: run without one.
-
-    Raises ToolFailure if the configuration requires a sandbox and this machine has none.
-    """
-    workspace = ctx.workspace
-    config = workspace.sandbox
-    if config.mode == "off":
-        return None
-    shells = workspace.shells
-    await shells.scan_work_tree(make_policy_input(workspace), workspace.sandbox)
-    try:
-        policy = make_policy(workspace, rules=ctx.session)
-        # A sandbox that is found may be older than the project's files: the start of the command compares them.
-        sandbox = shells.sandboxes.find_sandbox(policy) or await shells.sandboxes.enter(policy)
-    except SandboxUnavailable as error:
-        if config.mode == "required":
-            raise ToolFailure(f"{error} The configuration requires one (sandbox), so no command can be run.") from error
-        _warn_once(ctx, describe_for_user(None, config))
-        return None
-    except OSError as error:
-        # Sandboxes work here: a file of this one's policy is gone, for example.
-        raise ToolFailure(f"The sandbox could not be made: {error}.", advice="Call it again.") from error
-    # Before the first prompt the user was told only where something hinted at it.
-    _warn_once(ctx, describe_for_user(sandbox, config))
-    if sandbox.weakness:
-        _warn_once(ctx, _WEAK_SANDBOX_WARNING.format(sandbox.weakness))
-    return sandbox
-
-
-def _warn_once(ctx: ToolContext, note: str) -> None:
-    """Show a note to the user, if there is one, each note once in a work tree."""
-    shown_notes = ctx.workspace.shells.warned
-    if note and note not in shown_notes:
-        shown_notes.add(note)
-        ctx.session.warn(note)
-
-
-async def _ask_permission(
-    params: BashParams,
-    directory: Path,
-    ctx: ToolContext,
-    context: ShellContext,
-    sandbox: Sandbox | None,
-    *,
-    is_outside: bool,
-) -> LineNeeds:
-    """Ask for permission for the command, and for the files that it touches, in one question; return all its needs.
-
-    `is_outside`: the command is to run outside the sandbox. An answer may take days, in which a file can become a link.
-    So the files are looked up again after it, and if they differ from those of the question, it is asked again.
-    """
-    earlier: list[Need] = []
-    for _ in range(_MAX_LOOKUPS):
-        line = await _find_line_needs(params.command, directory, ctx, context, sandbox)
-        must_ask = _may_evade(line, sandbox) and has_denials(ctx.session)
-        needs = line.list_needs(ctx.workspace, ctx.session.judge, must_ask=must_ask)
-        if is_outside:
-            needs.insert(0, await _make_outside_need(params, directory, ctx, context, line))
-        # The line touches nothing but what the user was asked about: the answer holds.
-        if earlier and all(need in earlier for need in needs):
-            return line
-        if not await ctx.ask(*needs):
-            return line
-        earlier = needs
-    raise ToolFailure(
-        "What the command touches changed each time it was allowed, so it was not run.", advice="Look at it again."
-    )
-
-
-async def _make_outside_need(
-    params: BashParams, directory: Path, ctx: ToolContext, context: ShellContext, line: LineNeeds
-) -> Need:
-    """Return the permission to run a line outside the sandbox, with the doubt that keeps a rule from allowing it."""
-    work = ctx.workspace
-    metadata: JSON = {"command": params.command, "reason": params.outside}
-    metadata |= {WORKDIR_KEY: str(directory)} if directory != work.directory else {}
-    need = make_need(params.command, line.analysis)
-    if not need.unproven:
-        check = UnsandboxedLineCheck(work.root, context.environment, make_policy(work).writable)
-        need = replace(need, unproven=await asyncio.to_thread(check.find_doubt, line.analysis.commands))
-    # A rule allows the line and the doubt overrules it: the user is told why it is asked about.
-    if need.unproven and not ctx.session.judge("sandbox", [*need.patterns]):
-        metadata |= {"doubt": need.unproven}
-    not_by_auto = _OUTSIDE_IN_TREE if need.unproven and work.other_trees.exist else ""
-    return replace(need, permission="sandbox", always=(), metadata=metadata, traits=(), not_by_auto=not_by_auto)
-
-
-def _may_evade(line: LineNeeds, sandbox: Sandbox | None) -> bool:
-    """Return whether a line could reach a denied path by another name (a link), with no sandbox to prevent it."""
-    return (sandbox is None or not sandbox.is_protective) and not line.analysis.is_read_only and not line.is_plain
-
-
-async def _find_line_needs(
-    command: str, directory: Path, ctx: ToolContext, context: ShellContext, sandbox: Sandbox | None
-) -> LineNeeds:
-    """Return the permissions that a command needs, as the files are now."""
-    shells = ctx.workspace.shells
-    facts = gather_facts(command, directory, context, ctx.workspace, outside=sandbox is None)
-    traits: tuple[Trait, ...] = ("sandboxed",) if sandbox is not None and sandbox.is_protective else ()
-    is_short = len(command) < _SHORT_LINE_CHARACTERS
-    analysis = analyse(command, facts) if is_short else await asyncio.to_thread(analyse, command, facts)
-    # Without touched paths, a thread would cost more than the lookup.
-    if analysis.touches == _NO_TOUCHES:
-        files = find_touched_files(_NO_TOUCHES, directory, ctx.workspace)
-    else:
-        files = await asyncio.to_thread(find_touched_files, analysis.touches, directory, ctx.workspace)
-    if sandbox is not None:
-        files = files.map_paths(partial(shells.sandboxes.resolve_inside, sandbox))
-    if sandbox is not None and ctx.workspace.sandbox.network == "off":
-        # Nothing in the sandbox reaches the network, so there is no remote host to ask about.
-        analysis = replace(analysis, remote_commands=())
-    return LineNeeds(command, analysis, files, directory, traits)
-
-
-async def _run_to_end(
-    params: BashParams,
-    ctx: ToolContext,
-    context: ShellContext,
-    command: ShellCommand,
-    folder: Path,
-    sandbox: Sandbox | None,
-    show: Callable[[str], None],
-) -> tuple[CommandResult, str]:
-    """Run a command to its end; return its result, and the id of the editor's terminal ("": it ran in our shell)."""
-    if params.unchanged:
-        from codeloop.tool.builtin.shell.last_commit import run_unchanged
-
-        return await run_unchanged(ctx, context, command, sandbox, show), ""
-    if command.policy is None:
-        in_editor = await _run_in_editor(ctx, context, command, folder)
-        if in_editor is not None:
-            return in_editor
-    return await ctx.workspace.shells.run(context, command, show), ""
-
-
-async def _run_in_editor(
-    ctx: ToolContext, context: ShellContext, command: ShellCommand, folder: Path
-) -> tuple[CommandResult, str] | None:
+async def _run_in_editor(plan: CommandPlan, ctx: ToolContext) -> tuple[CommandResult, str] | None:
     """Run a command in a terminal of the user's editor (an ACP client), without a sandbox.
 
     Returns its result and the terminal's id; None: the editor offers no terminal. The command has the editor's
@@ -309,8 +93,8 @@ async def _run_in_editor(
     run = ctx.services.run_in_editor
     if run is None:
         return None
-    shells = ctx.workspace.shells
-    variables = shells.list_changed_variables(context, is_unsandboxed=True)
+    context = plan.context
+    variables = ctx.workspace.shells.list_changed_variables(context, is_unsandboxed=True)
     variables |= {name: context.environment[name] for name in context.pinned_variables}
 
     def show(terminal_id: str, output: str) -> None:
@@ -321,10 +105,10 @@ async def _run_in_editor(
         ending = await run(
             EditorCommand(
                 session_id=context.session,
-                arguments=(*find_shell(context.environment), "-c", command.text),
-                directory=folder,
+                arguments=(*find_shell(context.environment), "-c", plan.command.text),
+                directory=plan.folder,
                 variables=variables,
-                timeout=command.timeout,
+                timeout=plan.command.timeout,
                 show=show,
             )
         )
@@ -352,19 +136,17 @@ async def _run_in_editor(
     return result, ending.terminal_id
 
 
-async def _start_in_background(
-    params: BashParams, context: ShellContext, command: ShellCommand, ctx: ToolContext
-) -> ToolResult:
+async def _start_in_background(plan: CommandPlan, params: BashParams, ctx: ToolContext) -> ToolResult:
     """Start a command in the background; the result has its id and the file of its output."""
     try:
-        job = await ctx.workspace.shells.start(context, command)
+        job = await ctx.workspace.shells.start(plan.context, plan.command)
     except ValueError as error:
         raise ToolFailure(f"The command was not started: {error}.") from error
     log = job.running.buffer.path
     output = f"Started in the background as {job.id}. Read its output with bash_output, stop it with bash_kill."
     output += f" All of its output goes to {shorten_output(log)}." if log else ""
     return ToolResult(
-        title=params.command,
+        title=plan.command.text,
         output=output,
         metadata=make_metadata("", params.description)
         | {"id": job.id, "exit": None, "truncated": False, "outputPath": str(log or "")},
