@@ -1,8 +1,9 @@
 """What a server may send without harm to the others that wait for it."""
 
 import asyncio
-from typing import Any
+from typing import Any, cast
 
+from codeloop.kit.program import Program
 from codeloop.lsp.client.connection import LspConnection, encode_message
 
 
@@ -28,7 +29,8 @@ class Pipes:
 
 async def test_an_answer_to_nothing_is_passed_over() -> None:
     strange = [{"id": number, "result": "strange"} for number in ([], {}, "1", 99, 1.5)]
-    connection = LspConnection(Pipes(*strange, {"id": 2, "result": "meant"}), lambda _method, _params: None, {})
+    pipes = cast("Program", Pipes(*strange, {"id": 2, "result": "meant"}))
+    connection = LspConnection(pipes, lambda _method, _params: None, {})
     connection.fence(lambda: None)
     asked = asyncio.create_task(connection.request("textDocument/hover", {}, 20))
     await asyncio.sleep(0)

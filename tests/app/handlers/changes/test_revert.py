@@ -97,11 +97,22 @@ class Place:
         write(self.root, files)
         found = await recorder.finish()
         assert found is not None
-        ids = {"session_id": info.session_id, "message_id": info.id}
         finish = StepFinishPart(
-            id=new_id("prt"), **ids, reason="stop", cost=0.5, tokens=info.tokens, snapshot=found.after
+            id=new_id("prt"),
+            session_id=info.session_id,
+            message_id=info.id,
+            reason="stop",
+            cost=0.5,
+            tokens=info.tokens,
+            snapshot=found.after,
         )
-        patch = PatchPart(id=new_id("prt"), **ids, hash=found.before, files=list(found.files))
+        patch = PatchPart(
+            id=new_id("prt"),
+            session_id=info.session_id,
+            message_id=info.id,
+            hash=found.before,
+            files=list(found.files),
+        )
         session = self.session()
         tokens = replace(session.tokens or NO_TOKENS, input=(session.tokens or NO_TOKENS).input + 7)
         session = replace(session, cost=(session.cost or 0) + 0.5, tokens=tokens)
