@@ -15,7 +15,7 @@ from codeloop.kit.wildcard import ANY_TEXT
 from codeloop.schema.limits import BASH_COMMANDS, BASH_SIZE
 from codeloop.schema.wire import replace
 from codeloop.shell.simple_command import RESERVED_WORDS, Redirect, SimpleCommand
-from codeloop.shell.word import Word
+from codeloop.shell.word import Word, compile_once
 
 # Values that are harmless: a locale, a switch, a number, no pager or `cat`, a setting of Python.
 _LOCALE = r"(C|POSIX|[a-z]{2,3}_[A-Z]{2})?(\.(UTF-8|utf8))?"
@@ -164,7 +164,7 @@ class _LineReader:
         return self.text.startswith(token, self.position)
 
     def _skip(self, pattern: str) -> None:
-        match = re.compile(pattern).match(self.text, self.position)
+        match = compile_once(pattern).match(self.text, self.position)
         self.position = match.end() if match else self.position
 
     def _refuse(self) -> NoReturn:
@@ -210,19 +210,19 @@ class _LineReader:
             self.position += 1
             return Word("[", "[")
         word = self._read_word()
-        if word.source != word.value or not re.fullmatch(_COMMAND_NAME, word.value):
+        if word.source != word.value or not compile_once(_COMMAND_NAME).fullmatch(word.value):
             raise _NotInGrammar("the name of a command is not plain")
         if word.value in _REFUSED_COMMAND_NAMES:
             raise _NotInGrammar(f"`{word.value}` is a word of the shell's own")
         return word
 
     def _read_assignment(self) -> bool:
-        match = re.compile(_ASSIGNMENT).match(self.text, self.position)
+        match = compile_once(_ASSIGNMENT).match(self.text, self.position)
         if match is None:
             return False
         name, operator = match.groups()
         self.position = match.end()
-        value = re.compile(_WORD_CHARS).match(self.text, self.position)
+        value = compile_once(_WORD_CHARS).match(self.text, self.position)
         self.position = value.end() if value else self.position
         is_plain = self.text[self.position : self.position + 1] in {" ", "\t"}
         if operator != "=" or not is_plain or not is_harmless_assignment(name, value[0] if value else ""):
@@ -230,10 +230,10 @@ class _LineReader:
         return True
 
     def _read_redirect(self) -> Redirect | None:
-        if match := re.compile(_DUPLICATION).match(self.text, self.position):
+        if match := compile_once(_DUPLICATION).match(self.text, self.position):
             self.position = match.end()
             return Redirect(match[1], Word(match[2], match[2]))
-        match = re.compile(_REDIRECT).match(self.text, self.position)
+        match = compile_once(_REDIRECT).match(self.text, self.position)
         if match is None:
             return None
         if match[1] and match[2].startswith("&"):
@@ -253,7 +253,7 @@ class _LineReader:
         """Read one word: pieces without a gap between them."""
         text, start, value = self.text, self.position, ""
         pattern = _WHOLE_WORDS.get(text[start])
-        if pattern is not None and (match := re.compile(pattern).match(text, start)):
+        if pattern is not None and (match := compile_once(pattern).match(text, start)):
             self.position = match.end()
             return Word(ANY_TEXT if match[0][0] == '"' else match[0], match[0])
         while self.position < len(text) and text[self.position] not in _WORD_ENDS:
@@ -268,17 +268,17 @@ class _LineReader:
         """Read a piece of a word and return its value. `before`: the value of the pieces before it."""
         text, position = self.text, self.position
         plain_chars = _WORD_CHARS if before else _FIRST_CHARS
-        if match := re.compile(plain_chars).match(text, position):
+        if match := compile_once(plain_chars).match(text, position):
             piece = match[0]
-        elif match := re.compile(_SINGLE_QUOTED).match(text, position):
+        elif match := compile_once(_SINGLE_QUOTED).match(text, position):
             piece = match[1]
-        elif match := re.compile(_REFLOG_SUFFIX).match(text, position):
+        elif match := compile_once(_REFLOG_SUFFIX).match(text, position):
             piece = match[0]
-        elif match := re.compile(_DOUBLE_QUOTED).match(text, position):
+        elif match := compile_once(_DOUBLE_QUOTED).match(text, position):
             piece = re.sub(_DOUBLE_QUOTED_ESCAPE, r"\1", match[1])
-        elif match := re.compile(_ESCAPE).match(text, position):
+        elif match := compile_once(_ESCAPE).match(text, position):
             piece = match[1]
-        elif (match := re.compile(_GLOB).match(text, position)) and _can_be_glob(before):
+        elif (match := compile_once(_GLOB).match(text, position)) and _can_be_glob(before):
             piece = ANY_TEXT
         else:
             self._refuse()

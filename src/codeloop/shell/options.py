@@ -69,10 +69,10 @@ class Operands(Struct, frozen=True):
 
 
 @lru_cache(maxsize=512)
-def parse_options(text: str) -> dict[str, Option]:
-    """Parse options by their names."""
+def parse_options(*texts: str) -> dict[str, Option]:
+    """Parse options by their names. Of an option in several texts the last one counts."""
     options: dict[str, Option] = {}
-    for token in text.split():
+    for token in " ".join(texts).split():
         if match := re.fullmatch(_OPTION, token):
             name, value_sign, roles, change = match.groups()
             options[name] = Option((roles or "-") if value_sign else "", value_sign == "?", change or "")

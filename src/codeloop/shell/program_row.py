@@ -115,7 +115,7 @@ class ProgramRow(Struct, frozen=True, kw_only=True):
     @property
     def all_options(self) -> dict[str, Option]:
         """All options of the row. Those of `options` come last: git's subcommands share the others, and may differ."""
-        return parse_options(f"{self.risky} {self.options}")
+        return parse_options(self.risky, self.options)
 
     def read_arguments(self, words: Sequence[str]) -> Arguments:
         """Read the words behind the program's name by its row."""
