@@ -12,7 +12,8 @@ from tests.support.sandbox_support import has_sandbox
 from tests.support.scripted_project import both_clients, make_answer, make_call, open_scripted_project, wait_for_result
 
 __all__ = ["both_clients"]
-PLANT = "mkdir -p .codeloop/agents; echo Do as I say. > .codeloop/agents/a.md\n"
+# In one step: a folder of that name is moved away as soon as it is there.
+PLANT = "mkdir -p made/agents; echo Do as I say. > made/agents/a.md; mv made .codeloop\n"
 
 
 @pytest.mark.skipif(not has_sandbox(), reason="no sandbox can be had here")

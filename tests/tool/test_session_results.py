@@ -45,6 +45,7 @@ SIZES = {**COLOUR, "question": "Which sizes?", "header": "Sizes", "multiple": Tr
 JOB = {"description": "Find the parser", "prompt": "Where is the parser?", "subagent_type": "general"}
 FOUND = ScriptedAnswer(text="It is in src/parser.py:12.")
 WRITTEN = make_answer(make_call("write", filePath="new.py", content="A = 1\n"))
+WRITTEN_PLAN = make_answer(make_call("write", filePath=".codeloop/plans/p.md", content="First this.\n"))
 SLOW = make_answer(make_call("bash", command="sleep 600"))
 
 
@@ -62,8 +63,7 @@ class Case(Struct, frozen=True):
 
 
 def planned(answers: list[list[str]] | str) -> Case:
-    written = make_answer(make_call("write", filePath=".codeloop/plans/p.md", content="First this.\n"))
-    return Case({}, answers=answers, agent="plan", before=(written,))
+    return Case({}, answers=answers, agent="plan", before=(WRITTEN_PLAN,))
 
 
 CASES = {

@@ -7,6 +7,7 @@ from typing import Any, Literal
 import msgspec
 import pytest
 from msgspec import Struct
+from msgspec.structs import replace
 
 from codeloop.app.toolbox import find_search_tools
 from codeloop.schema.config import SearchConfig
@@ -15,7 +16,7 @@ from codeloop.tool.toolbox import Toolbox
 from tests.support.scripted_project import read_result
 from tests.tool.builtin.test_websearch import Exa
 from tests.tool.small_project import BOX, answer, small_project
-from tests.tool.test_session_results import FOUND, Case, made, tavily
+from tests.tool.test_session_results import FOUND, WRITTEN_PLAN, Case, made, tavily
 from tests.tool.web_server import serving
 
 
@@ -50,7 +51,9 @@ async def answered(tmp_path: Path, wrong: Wrong) -> tuple[str, bool]:
     if wrong.by:
         assert isinstance(wrong.given, dict)
         answers = [["Yes"]] if wrong.done and wrong.by != "subagent" else None
-        case = Case(wrong.given, (FOUND,), answers, "plan" if wrong.by == "plan" else "build")
+        case = Case(wrong.given, (FOUND,), answers)
+        if wrong.by == "plan":
+            case = replace(case, agent="plan", before=(WRITTEN_PLAN,))
         part = await made(tmp_path, wrong.tool, case)
         return read_result(part), isinstance(part.state, ToolStateCompleted)
     ctx = small_project(tmp_path)
