@@ -4,7 +4,7 @@ Commands that switch them are in `actions/choices.py`; the status bar shows them
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from urllib.parse import urlsplit
 
 from codeloop.client.target import Target
@@ -45,6 +45,8 @@ class Choices:
         self.providers: UsableProviders | None = None
         self.connection_problem = ""
         """Why the server can't be reached, as the status bar shows it; "" while it can be."""
+        self.on_connection_change: Callable[[], object] = lambda: None
+        """Called when `connection_problem` has changed: nothing else may happen for long that draws the status bar."""
         self.model_memory = ModelMemory(launch.state_folder)
         self._configured_model: ModelRef | None = None
         self._profile = ""
@@ -79,6 +81,7 @@ class Choices:
         """Note, for the status bar, what the connection reports: that the server is lost, or is back."""
         # The connection reports in sentences, for line mode, too; this is the one that ends an outage.
         self.connection_problem = "" if text.endswith("is back.") else text
+        self.on_connection_change()
 
     def create_prompt(self) -> PromptInput:
         """Return a new prompt widget."""

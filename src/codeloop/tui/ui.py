@@ -82,6 +82,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         self.appearance = appearance
         self.keymap = keymap
         self.choices = choices
+        choices.on_connection_change = self.draw
         self.sessions: OpenSessions | None = None
         """None until the project is open."""
         self.shown_tab: SessionTab | None = None

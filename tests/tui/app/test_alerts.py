@@ -42,3 +42,18 @@ async def test_a_subagents_question_calls_the_user_and_the_end_of_its_turn_does_
             handler._turn_starts[session_id] = time.monotonic() - 60
             handler.handle(SessionIdle(properties=SessionRef(session_id=session_id)))
             assert len(calls) == expected
+
+
+@pytest.mark.slow
+async def test_a_lost_server_is_shown_at_once_and_so_is_its_return(tmp_path: Path) -> None:
+    async with (
+        open_scripted_project(tmp_path, [ScriptedAnswer(text="Hello.")]) as desk,
+        played(desk, tmp_path / "state", size=(140, 30)) as ui,
+    ):
+        await ui.type("say hello", "enter")
+        await ui.answered("Hello.")
+        # Nothing else happens meanwhile that draws the last row.
+        ui.ui.choices.report_connection("The connection to http://localhost:1 is lost: refused.")
+        await ui.sees("is lost")
+        ui.ui.choices.report_connection("The server http://localhost:1 is back.")
+        await ui.until(lambda: "is lost" not in ui.screen())
