@@ -1,5 +1,9 @@
 """What was typed is not lost when a user goes back to the choices."""
 
+from pathlib import Path
+
+import pytest
+
 from codeloop.client.questions.requester import Requester
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionInfo, QuestionOption, QuestionRequest
@@ -69,3 +73,26 @@ def test_a_question_that_takes_no_other_words_asks_for_none() -> None:
         form = QuestionForm(QuestionRequest(id="que_1", session_id="ses_1", questions=[question]), ASKING)
         form.choose(len(form.list_choices()) - 1)
         assert (form.answer, form.notice) == (None, notice)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "is_broad"),
+    [("/*", True), ("{home}/*", True), ("{above}/*", True), ("{home}/notes/*", False), ("/srv/data/*", False)],
+)
+def test_an_always_for_the_whole_home_needs_the_key_twice(pattern: str, *, is_broad: bool) -> None:
+    home = Path("~").expanduser()
+    pattern = pattern.format(home=home, above=home.parent).replace("//", "/")
+    request = PermissionRequest(
+        id="per_1",
+        session_id="ses_1",
+        permission="external_directory",
+        patterns=[pattern],
+        metadata={},
+        always=[pattern],
+    )
+    form = PermissionForm(request, ASKING)
+    form.press("a")
+    assert (form.answer is None) is is_broad
+    form.press("a")
+    assert form.answer is not None
+    assert form.answer.reply == "always"

@@ -3,10 +3,13 @@
 The patterns that "always" allows from now on can be edited.
 """
 
+from pathlib import Path
+
 from codeloop.client.questions.permission_text import describe_request
 from codeloop.client.questions.permission_titles import describe_always
 from codeloop.client.questions.quoting import MAX_FULL_ROWS
 from codeloop.client.questions.requester import Requester
+from codeloop.kit.paths import expand_user_path
 from codeloop.kit.text.patterns import compile_once
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.kit.wildcard import is_within
@@ -189,8 +192,10 @@ class PermissionForm:
 
     @property
     def _is_broad(self) -> bool:
-        """Whether the offered "always" allows everything of a kind, or all that a program can do."""
+        """Whether the offered "always" allows everything of a kind, all that a program can do, or a whole home."""
         always = tuple(self._request.always)
+        if self._request.permission == "external_directory" and any(map(_holds_home, always)):
+            return always == self._offered_patterns
         # Of a command, the first word is the program; patterns of other permissions have no such part.
         is_command = self._request.permission in {"bash", "sandbox"}
         return always == self._offered_patterns and any(
@@ -207,3 +212,9 @@ class PermissionForm:
         patterns = tuple(self._request.always)
         is_edited = reply == "always" and patterns != self._offered_patterns
         self.answer = FormAnswer(reply, always=patterns if is_edited else None, wider=is_edited and self._is_wider)
+
+
+def _holds_home(pattern: str) -> bool:
+    """Return whether a pattern of folders outside the project allows the user's whole home, or more."""
+    folder = Path(pattern.removesuffix("*").rstrip("/") or "/")
+    return expand_user_path("~").is_relative_to(folder)
