@@ -197,8 +197,10 @@ def _filter_by_name(sessions: list[Session], name: str) -> list[Session]:
     """Return the sessions with this id or slug, else those whose id begins or ends with it."""
     exact_matches = [session for session in sessions if name in {session.id, session.slug}]
     # A few letters would match ids by chance.
+    # Subagents have the slug of the session that they work for.
+    roots = [session for session in exact_matches if session.parent_id is None]
     if exact_matches or len(name) < 4:
-        return exact_matches
+        return roots if len(roots) == 1 else exact_matches
     return [session for session in sessions if session.id.startswith(name) or session.id.endswith(name)]
 
 

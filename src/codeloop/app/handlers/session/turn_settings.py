@@ -13,6 +13,7 @@ from codeloop.model.errors import UnknownModel
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.api.session_inputs import Prompt, RunLimits, RunShell
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.live_events import Toast, ToastShown
 from codeloop.schema.message import ModelRef, Session, UserMessage, format_model_ref, parse_model_ref
 from codeloop.schema.wire import replace
 
@@ -105,16 +106,38 @@ async def choose_model(project: Project, args: Prompt | RunShell, session: Sessi
 
 
 async def _choose_named_model(project: Project, args: Prompt | RunShell, session: Session, agent: Agent) -> ModelRef:
-    if args.model is not None:
-        check_model(project, args.model)
-        return args.model
-    if session.model is not None and (args.agent is None or agent.model is None):
-        return ModelRef(provider_id=session.model.provider_id, model_id=session.model.id, variant=session.model.variant)
+    own, named = session.model, args.model
+    if named is None and own is not None and (args.agent is None or agent.model is None):
+        named = ModelRef(provider_id=own.provider_id, model_id=own.id, variant=own.variant)
+    if named is not None:
+        try:
+            check_model(project, named)
+        except UnknownModel as error:
+            # A client that shows the session's model may name it, too.
+            if own is None or (named.provider_id, named.model_id) != (own.provider_id, own.id):
+                raise
+            return await _replace_lost_model(project, named, agent, error)
+        return named
     if agent.model is not None:
         check_model(project, agent.model, ("agent", agent.name, "model"))
         return agent.model
     with _add_setting_to_errors(project, ("model",)):
         return parse_model_ref(await project.models.choose_default(project.settings.config.model))
+
+
+async def _replace_lost_model(project: Project, lost: ModelRef, agent: Agent, error: UnknownModel) -> ModelRef:
+    """Return the configured model in the place of a session's that is not there any more, and tell the user.
+
+    Raises `error` if there is none either.
+    """
+    try:
+        configured = agent.model or parse_model_ref(await project.models.choose_default(project.settings.config.model))
+        project.models.open(format_model_ref(configured))
+    except CodeloopError:
+        raise error from None
+    note = f"{format_model_ref(lost)} is not there any more. The session goes on with {format_model_ref(configured)}."
+    project.store.publish_live(ToastShown(properties=Toast(message=note, variant="warning")))
+    return configured
 
 
 def check_model(project: Project, model: ModelRef, keys: KeyPath = ()) -> None:
