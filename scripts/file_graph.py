@@ -16,7 +16,9 @@ _DOTTED_NAME = re.compile(r"\b(?:codeloop|tests|bench|scripts)(?:\.\w+)+")
 _FROM_IMPORT = re.compile(r"^[ \t]*from[ \t]+([\w.]+)[ \t]+import[ \t]+(\((?:#.*|[^)#])*\)|.*)", re.MULTILINE)
 _COMMENT = re.compile(r"#.*")
 _LAZY_NAME = re.compile(r""""((?:[a-z_]\w*\.)*[a-z_]\w*)(?::[A-Za-z_]\w*)?\"""")
-"""A row of a table names what is imported when it is used: `room.module:name`, or `module:name` within its room."""
+"""A row of a table names what is imported when used: `room.module:name`, or `module:name` in its room or folder."""
+_OPERATIONS_FOLDER, _HANDLERS = "src/codeloop/schema/api/", "codeloop.app.handlers"
+"""The rows of operations name their handlers within this package."""
 _FILE_NAME = re.compile(r"""["'/ `]((?:[\w.+-]+/)*[\w+-][\w.+-]*\.\w{1,12})\b""")
 
 
@@ -66,8 +68,11 @@ class FileGraph:
         for module, imported in _FROM_IMPORT.findall(text):
             names.update(f"{module}.{name}" for name in re.findall(r"\w+", _COMMENT.sub("", imported)))
         room = ".".join(name_module(path).split(".")[:2])
+        package = ".".join(PurePosixPath(path).parent.parts).removeprefix("src.")
         for lazy in _LAZY_NAME.findall(text):
-            names.update((f"codeloop.{lazy}", f"{room}.{lazy}"))
+            names.update((f"codeloop.{lazy}", f"{room}.{lazy}", f"{package}.{lazy}"))
+            if path.startswith(_OPERATIONS_FOLDER):
+                names.add(f"{_HANDLERS}.{lazy}")
         for name in names:
             parts = name.split(".")
             for end in range(len(parts), 0, -1):

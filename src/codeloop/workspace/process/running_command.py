@@ -105,7 +105,7 @@ class RunningCommand:
         for pipe in self._pipes:
             pipe.listen()
         if self._protected is not None:
-            self._stop_watch = self._protected.watch_names(self._protected.move_new_paths)
+            self._stop_watch = self._protected.watch_names(self._protected.move_new_files)
 
     async def finish(self) -> tuple[int, int]:
         """Wait for the shell's exit. Return its code (negative: the signal) and the number of processes left running.

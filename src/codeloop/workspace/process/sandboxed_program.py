@@ -88,7 +88,7 @@ class SandboxedProcess:
             return
         put_back = [path for path, moved in self._moved.items() if not os.path.lexists(moved.moved)]
         self._expected.update(path for path in put_back if os.path.lexists(path))
-        self._protected.move_new_paths()
+        self._protected.move_new_files()
         self._tell_moved()
 
     async def _check_soon(self) -> None:

@@ -16,12 +16,15 @@ class NameWatch:
     def __init__(self) -> None:
         self._watch: InotifyWatch | None = None
         self._is_listening = False
-        self._callbacks: dict[object, tuple[frozenset[str], Callable[[], object]]] = {}
+        self._callbacks: dict[object, tuple[Callable[[], Iterable[Path]], Callable[[], object]]] = {}
 
-    def start(self, folders: Iterable[Path], on_change: Callable[[], object]) -> Callable[[], None]:
-        """Call a function when something appears in one of the folders. Returns what ends that."""
-        key, names = object(), frozenset(map(str, folders))
-        self._callbacks[key] = names, on_change
+    def start(self, list_folders: Callable[[], Iterable[Path]], on_change: Callable[[], object]) -> Callable[[], None]:
+        """Call a function when something appears in one of the folders. Returns what ends that.
+
+        `list_folders` is asked again after each change: folders may have come to be watched, too.
+        """
+        key = object()
+        self._callbacks[key] = list_folders, on_change
         # Where this fails, the check after the program finds the same later.
         with suppress(OSError):
             if self._watch is None:
@@ -30,7 +33,7 @@ class NameWatch:
                 self._watch.take_changed_folders()
                 asyncio.get_running_loop().add_reader(self._watch.fileno(), self._take_events)
                 self._is_listening = True
-        self._add(names)
+        self._add(list_folders())
         return lambda: self._end(key)
 
     def close(self) -> None:
@@ -43,10 +46,10 @@ class NameWatch:
     def _end(self, key: object) -> None:
         self._callbacks.pop(key, None)
 
-    def _add(self, folders: Iterable[str]) -> None:
+    def _add(self, folders: Iterable[Path]) -> None:
         if self._watch is not None:
             # Also a known one: a new folder may have taken its place.
-            for folder in folders:
+            for folder in map(str, folders):
                 with suppress(OSError):
                     self._watch.add(folder, folder)
 
@@ -60,7 +63,7 @@ class NameWatch:
             # The user's own changes wake nobody.
             self._stop_listening()
         elif self._watch is not None and self._watch.take_changed_folders():
-            for folders, on_change in [*self._callbacks.values()]:
-                # One of them may just have been made.
-                self._add(folders)
+            for list_folders, on_change in [*self._callbacks.values()]:
+                # Watched before it is looked at: what comes in between is told of next.
+                self._add(list_folders())
                 on_change()

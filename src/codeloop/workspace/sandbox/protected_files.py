@@ -113,8 +113,15 @@ class ProtectedFiles:
 
     def watch_names(self, on_change: Callable[[], object]) -> Callable[[], None]:
         """Call a function when a path that may not appear may have appeared. Returns what ends that."""
+        if self._names is None or not self._absent:
+            return lambda: None
+        return self._names.start(self._list_watched_folders, on_change)
+
+    def _list_watched_folders(self) -> set[Path]:
+        """Return the folders where paths that may not appear would, and those that have, as long as they are empty."""
         folders = {path.parent for path in self._absent}
-        return self._names.start(folders, on_change) if self._names is not None and folders else lambda: None
+        new = [path for path in self._absent if path.is_dir() and not path.is_symlink()]
+        return folders | {Path(top) for path in new for top, _, _ in os.walk(path)}
 
     @property
     def _granted(self) -> tuple[Path, ...]:
@@ -177,10 +184,17 @@ class ProtectedFiles:
             notes.append(f"{paths_shown} could not be put back or moved away: {advice}")
         return notes
 
-    def move_new_paths(self) -> list[Path]:
+    def move_new_files(self) -> None:
+        """Do `move_new_paths` while the program runs, but for folders that hold no file yet.
+
+        They decide nothing, and who makes files in them, the user perhaps, would find them gone.
+        """
+        self.move_new_paths(_holds_file)
+
+    def move_new_paths(self, is_due: Callable[[Path], bool] = lambda _: True) -> list[Path]:
         """Move away what has appeared at paths that may not be created. Returns those that could not be moved."""
         left: list[Path] = []
-        for path in self._list_new_paths():
+        for path in filter(is_due, self._list_new_paths()):
             moved_to = move_away(path, self._folder)
             if moved_to is not None:
                 self.moved_files.append(MovedFile(path, moved_to))
@@ -238,6 +252,13 @@ def _read_contents(paths: tuple[Path, ...]) -> dict[Path, _Content]:
             except OSError:
                 continue
     return contents
+
+
+def _holds_file(path: Path) -> bool:
+    """Return whether a path is no folder, or one with something else than folders in it, such as a link."""
+    if path.is_symlink() or not path.is_dir():
+        return True
+    return any(names or any(Path(top, each).is_symlink() for each in folders) for top, folders, names in os.walk(path))
 
 
 def _restore_file(path: Path, before: _Content) -> bool:

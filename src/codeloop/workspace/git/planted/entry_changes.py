@@ -44,6 +44,9 @@ class EntryChanges:
         if mask & DELETED_BIT:
             if path in self._made:
                 self._made.discard(path)
+            # Of what is made in a new folder, before it is watched, no event tells.
+            elif self._made and not self._made.isdisjoint(map(str, Path(path).parents)):
+                pass
             elif len(self._removed) < _MAX_ENTRIES:
                 self._removed[path] = bool(mask & FOLDER_BIT)
         elif mask & CREATED_BIT and path not in self._removed and len(self._made) < _MAX_ENTRIES:

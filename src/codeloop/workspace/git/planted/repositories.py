@@ -314,6 +314,8 @@ class ProjectRepositories:
         with self._lock:
             self._finder.has_news()
             removed = self._finder.entries.take_removed()
+            # What a command has made may go with it.
+            removed = {path: removed[path] for path in removed if Path(path) not in self._command_repositories}
         return describe_lost(removed, self._roots, self._environment) if removed else ""
 
     def take_early_warning(self) -> str:

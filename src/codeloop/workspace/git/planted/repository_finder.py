@@ -73,7 +73,7 @@ class RepositoryFinder:
         self._changed.clear()
         self._remaining_folders = GIT_SEARCH_NEW_FOLDERS.value
         # Changed folders are searched without a time limit, since a command may have made a repository there.
-        self._search(changed)
+        self._search(changed, has_started=True)
         self._waiting.extendleft(reversed(changed))
         self._search(self._waiting, GIT_SEARCH_TIME.seconds)
         self.unsearched_folder = self.unsearched_folder or next(iter(self._waiting), "")
@@ -144,8 +144,11 @@ class RepositoryFinder:
         except OSError:
             self._watch = None  # then the change times are compared
 
-    def _search(self, waiting: deque[str], seconds: float = inf) -> None:
-        """Search these folders and those that are found in them, until the count of folders or the time is used up."""
+    def _search(self, waiting: deque[str], seconds: float = inf, *, has_started: bool = False) -> None:
+        """Search these folders and those that are found in them, until the count of folders or the time is used up.
+
+        `has_started`: a folder that is not known was made since the search began.
+        """
         end = time.monotonic() + seconds
         while waiting and self._remaining_folders and time.monotonic() < end:
             folder = waiting.popleft()
@@ -166,6 +169,9 @@ class RepositoryFinder:
                 f"{folder}/{name}" for name, is_folder in rows if is_folder and name not in FOLDERS_NOT_SEARCHED
             }
             subfolders -= set(entries_found)
+            if has_started and folder not in self._subfolders and ".gitignore" in names:
+                # It was there before the folder was watched, so no event told of it.
+                self.entries.ignore_files.add(f"{folder}/.gitignore")
             self._repositories[folder] = [folder, *entries_found] if has_git_layout(names) else entries_found
             new = sorted(subfolders - self._subfolders.get(folder, set()))
             self._subfolders[folder] = subfolders
