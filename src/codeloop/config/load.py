@@ -230,10 +230,10 @@ def _drop_sandbox_exemptions(layer: Layer, values: JSON) -> list[str]:
 
 def _warn_of_unknown_keys(layer: Layer) -> list[str]:
     warnings: list[str] = []
-    for keys, suggestions, is_dropped in find_unknown_keys(layer.raw):
-        name = format_keys(keys)
+    for keys, suggestions, is_dropped, value in find_unknown_keys(layer.raw):
+        name = f"{format_keys(keys)} {value!a}" if value else format_keys(keys)
         problem = f"unknown key {name}, ignored." if is_dropped else f"{name} means nothing to codeloop."
-        location = layer.format_location(keys, of_key=True)
+        location = layer.format_location(keys, of_key=not value)
         warnings.append(f"{location}: {problem}{format_suggestion(suggestions)}")
     return warnings
 
