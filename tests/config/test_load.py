@@ -226,6 +226,9 @@ def test_what_asks_for_nothing_is_not_named(world: World, settings: dict[str, An
         ({"permission": {"bahs": "deny"}}, "permission.bahs", "bash"),
         ({"agent": {"build": {"promt": "x"}}}, "agent.build.promt", "prompt"),
         ({"agent": {"build": {"permission": {"edti": "deny"}}}}, "agent.build.permission.edti", "edit"),
+        ({"tools": {"wrte": False}}, "tools.wrte", "write"),
+        ({"agent": {"build": {"tools": {"wrte": False}}}}, "agent.build.tools.wrte", "write"),
+        ({"permissions": [{"action": "shel", "effect": "deny"}]}, "permissions[0].action 'shel' means", "shell"),
     ],
 )
 def test_a_misspelt_key_brings_the_one_that_is_meant(
@@ -240,6 +243,14 @@ def test_a_misspelt_key_brings_the_one_that_is_meant(
 def test_options_of_a_model_and_tools_of_others_are_no_misspellings(world: World) -> None:
     agent = {"top_k": 3, "reasoningEffort": "high", "permission": {"github_issues": "ask"}}
     world.globally({"agent": {"build": agent}, "permission": {"mytool*": "deny"}})
+    assert world.load().warnings == ()
+
+
+@pytest.mark.parametrize("name", ["task_output", "bash_kill", "fetch", "view", "ls", "patch", "subagent", "bash*", "*"])
+def test_a_name_of_a_tool_that_a_rule_holds_for_is_not_warned_of(world: World, name: str) -> None:
+    agent = {"permission": {name: "deny"}, "tools": {name: False}}
+    rules = [{"action": name, "effect": "deny"}]
+    world.globally({"permission": {name: "deny"}, "tools": {name: False}, "permissions": rules, "agent": {"x": agent}})
     assert world.load().warnings == ()
 
 

@@ -379,7 +379,8 @@ def _list_unusable_tools(settings: ProjectSettings) -> frozenset[str]:
 def _list_configured_tools(settings: ProjectSettings) -> tuple[Tool, ...]:
     """Return the tools that depend on the configuration: `skill`, if there are skills, and web searches."""
     skills = settings.skills
-    search_tools = find_search_tools(settings.config.search, settings.environment)
+    own_entry = settings.loaded.own_entries.get("search")
+    search_tools = find_search_tools(settings.config.search, settings.environment, own_entry)
     return (*((make_skill_tool(skills),) if skills.by_name else ()), *search_tools)
 
 

@@ -12,6 +12,7 @@ from codeloop.extend.agents import make_subagent_description
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.installation import check_package_file
+from codeloop.schema.own_providers import OwnEntry
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.batch import make_batch_tool
 from codeloop.tool.search_providers import choose_provider
@@ -83,11 +84,16 @@ def make_toolbox(
     return Toolbox(all_tools) if servers is None else Toolbox(all_tools, servers.fit_specs, servers.find_tool)
 
 
-def find_search_tools(config: SearchConfig | None, environment: Mapping[str, str]) -> tuple[Tool, ...]:
-    """Return the tools of the configured search service; none if no service is configured."""
+def find_search_tools(
+    config: SearchConfig | None, environment: Mapping[str, str], own_entry: OwnEntry | None = None
+) -> tuple[Tool, ...]:
+    """Return the tools of the configured search service; none if no service is configured.
+
+    `own_entry`: the user's part of `search`, where a project names the address and the key is the user's.
+    """
     provider = choose_provider(config, environment)
     if provider is None:
         return ()
     from codeloop.tool.builtin.web.websearch import make_search_tools
 
-    return make_search_tools(provider, config, environment)
+    return make_search_tools(provider, config, environment, own_entry)

@@ -10,6 +10,7 @@ import msgspec
 
 from codeloop.kit.jsonc import KeyPath, is_list, is_object
 from codeloop.kit.text.suggest import find_similar
+from codeloop.kit.wildcard import matches
 from codeloop.schema.config import (
     AgentConfig,
     CommandConfig,
@@ -56,17 +57,8 @@ _PERMISSION_NAMES = frozenset(
         *("*", "read", "edit", "write", "multiedit", "apply_patch", "patch", "glob", "grep", "list", "bash", "task"),
         *("skill", "lsp", "todowrite", "todoread", "webfetch", "webfetch_private", "websearch", "codesearch"),
         *("external_directory", "sandbox", "mcp_changed", "mcp_resource", "mcp_sampling", "doom_loop", "subagents"),
-        *(
-            "question",
-            "plan_enter",
-            "plan_exit",
-            "bash_output",
-            "bash_kill",
-            "batch",
-            "task_output",
-            "shell",
-            "subagent",
-        ),
+        *("question", "plan_enter", "plan_exit", "bash_output", "bash_kill", "batch", "task_output"),
+        *("shell", "subagent", "view", "ls", "fetch"),
     )
 )
 _PROVIDER_OPTIONS = frozenset(
@@ -113,16 +105,23 @@ _AGENT_KEYS = frozenset(
 _OPEN_SECTIONS: tuple[tuple[KeyPath, frozenset[str]], ...] = (
     (("provider", "*", "options"), _PROVIDER_OPTIONS),
     (("permission",), _PERMISSION_NAMES),
+    (("tools",), _PERMISSION_NAMES),
     *(
         (prefix, names)
         for section in ("agent", "mode", "agents")
         for prefix, names in (
             ((section, "*"), _AGENT_KEYS),
             ((section, "*", "permission"), _PERMISSION_NAMES),
+            ((section, "*", "tools"), _PERMISSION_NAMES),
         )
     ),
     (("skills",), frozenset(("paths", "urls"))),
 )
+_RULE_LISTS: tuple[KeyPath, ...] = (
+    ("permissions",),
+    *((name, "*", "permissions") for name in ("agent", "mode", "agents")),
+)
+"""Rules in the form of OpenCode 2: lists of objects with `action`."""
 _UNSUPPORTED_KEYS: tuple[KeyPath, ...] = (
     *((name,) for name in ("experimental", "autoupdate", "references")),
     *((name,) for name in ("reference", "subagent_depth", "attachment", "enterprise")),
@@ -135,11 +134,15 @@ _UNSUPPORTED_KEYS: tuple[KeyPath, ...] = (
 
 
 class UnknownKey(NamedTuple):
-    """An unknown key, with similar known keys. `is_dropped`: the key has no effect; False: it is passed on."""
+    """An unknown key, with similar known keys. `is_dropped`: the key has no effect; False: it is passed on.
+
+    `value`: where not the key is unknown, but the name that it has as its value: that; else "".
+    """
 
     keys: KeyPath
     suggestions: list[str]
     is_dropped: bool = True
+    value: str = ""
 
 
 def list_settings(kind: type[msgspec.Struct]) -> frozenset[str]:
@@ -165,13 +168,34 @@ def find_unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Key
     if not keys:
         for prefix, names in _OPEN_SECTIONS:
             yield from _find_misspellings(value, prefix, names)
+        for prefix in _RULE_LISTS:
+            yield from _find_misspelt_actions(value, prefix)
 
 
 def _find_misspellings(value: JSON, open_keys: KeyPath, names: frozenset[str]) -> Iterator[UnknownKey]:
     for keys, section in find_values(value, open_keys):
         for key in section if is_object(section) else ():
-            if key not in names and (suggestions := find_similar(key, sorted(names))):
+            if suggestions := _suggest_names(key, names):
                 yield UnknownKey((*keys, key), suggestions, is_dropped=False)
+
+
+def _find_misspelt_actions(value: JSON, list_keys: KeyPath) -> Iterator[UnknownKey]:
+    for keys, rules in find_values(value, list_keys):
+        for index, rule in enumerate(rules if is_list(rules) else ()):
+            action = rule.get("action") if is_object(rule) else None
+            if isinstance(action, str) and (suggestions := _suggest_names(action, _PERMISSION_NAMES)):
+                yield UnknownKey((*keys, index, "action"), suggestions, is_dropped=False, value=action)
+
+
+def _suggest_names(name: str, names: frozenset[str]) -> list[str]:
+    """Return the names that an unknown one may be meant for; empty: it is known, a wildcard for some, or far from all.
+
+    A name that is far from all may be that of an extension's tool, or of a model's option.
+    """
+    is_wildcard = any(char in name for char in "*?")
+    if name in names or (is_wildcard and any(matches(each, name) for each in names)):
+        return []
+    return find_similar(name, sorted(names))
 
 
 def find_values(value: Any, prefix: KeyPath, keys: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]:

@@ -21,7 +21,7 @@ from codeloop.kit.text.suggest import format_suggestion
 from codeloop.net.hosts import is_offline
 from codeloop.schema.config import Config
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.own_providers import OwnProviders
+from codeloop.schema.own_providers import OwnEntry, OwnProviders
 from codeloop.schema.wire import JSON
 
 _APPEND_KEYS = frozenset(("permission", "restrictions", "hooks"))
@@ -64,6 +64,8 @@ class LoadedConfig(Struct, frozen=True):
     """The files that references and `hooks` name, each with its state when it was read."""
     own_providers: OwnProviders | None = None
     """The user's part of the providers; None: all of it, since no project's layer names any."""
+    own_entries: dict[str, OwnEntry] = struct_field(default_factory=dict[str, OwnEntry])
+    """The user's part of other services whose address a project names, by `search` or `mcp.NAME`."""
 
     def describe_origin(self, keys: KeyPath) -> SettingPlace | None:
         """Return the place of a setting, without its value; None: no file or variable sets it."""
@@ -110,8 +112,7 @@ def load_config(
     Raises CodeloopError, with file, line and column, for a file that can't be read and a value of the wrong type.
     """
     merged = _MergedValues()
-    warnings: list[str] = list(extra.warnings)
-    ignored: list[str] = list(extra.ignored)
+    warnings, ignored = list(extra.warnings), list(extra.ignored)
     sources: list[str] = []
     file_states: dict[Path, FileState] = {}
     all_values: list[NormalisedValues] = []
@@ -155,6 +156,7 @@ def load_config(
         ignored=tuple(dict.fromkeys(ignored)),
         files=file_states,
         own_providers=_find_own_providers(all_values, config, merged, project_root.root),
+        own_entries=_find_own_entries(all_values, merged, project_root.root),
     )
 
 
@@ -172,6 +174,22 @@ def _find_own_providers(
         if not values.layer.is_project and "provider" in values.values:
             _merge_values(own, own.values, values, {"provider": values.values["provider"]}, ())
     return find_own_providers(_convert_to_config(own).provider, config.provider, merged.origins, root)
+
+
+def _find_own_entries(all_values: list[NormalisedValues], merged: _MergedValues, root: Path) -> dict[str, OwnEntry]:
+    """Return the user's part of the services whose address a project names; see LoadedConfig."""
+    sections = ("search", "mcp")
+    if not any(values.layer.is_project and any(map(values.values.get, sections)) for values in all_values):
+        return {}
+    # Imported late: few projects name services.
+    from codeloop.config.own_settings import find_own_entries
+
+    own = _MergedValues()
+    for values in all_values:
+        if not values.layer.is_project:
+            own_values = {name: values.values[name] for name in sections if name in values.values}
+            _merge_values(own, own.values, values, own_values, ())
+    return find_own_entries(own.values, merged.origins, root)
 
 
 def _apply_offline_mode(command_line: JSON, environment: Mapping[str, str]) -> JSON:
@@ -230,10 +248,10 @@ def _drop_sandbox_exemptions(layer: Layer, values: JSON) -> list[str]:
 
 def _warn_of_unknown_keys(layer: Layer) -> list[str]:
     warnings: list[str] = []
-    for keys, suggestions, is_dropped in find_unknown_keys(layer.raw):
-        name = format_keys(keys)
+    for keys, suggestions, is_dropped, value in find_unknown_keys(layer.raw):
+        name = f"{format_keys(keys)} {value!a}" if value else format_keys(keys)
         problem = f"unknown key {name}, ignored." if is_dropped else f"{name} means nothing to codeloop."
-        location = layer.format_location(keys, of_key=True)
+        location = layer.format_location(keys, of_key=not value)
         warnings.append(f"{location}: {problem}{format_suggestion(suggestions)}")
     return warnings
 

@@ -1,4 +1,4 @@
-"""Binds the user's keys of every kind to the addresses that the user, or the catalog, names for a provider.
+"""Binds the user's keys of every kind to the addresses that the user, or the catalog, names for a service.
 
 A project may name another address, but no key of the user goes there. Stored keys are bound by `credentials/store.py`.
 """
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from msgspec import Struct
 
 from codeloop.model.base_url import parse_origin, redact_url
-from codeloop.model.errors import WrongKeyOrigin
+from codeloop.model.errors import ModelUnavailable, WrongKeyOrigin
 
 SecretPart = tuple[str, ...]
 """The path of a setting below its provider: `("options", "apiKey")`."""
@@ -39,14 +39,29 @@ class ForeignAddress(Struct, frozen=True):
 
     def make_error(self, what: str) -> WrongKeyOrigin:
         """Return the error for a key that would be sent there. `what`: which one, as the start of a sentence."""
-        address = redact_url(self.url)
-        bound = " or ".join(self.own_origins) or "no address that you named"
-        setting = f'{{"provider": {{"{self.provider_id}": {{"options": {{"baseURL": "{address}"}}}}}}}}'
-        return WrongKeyOrigin(
-            f"{what} of `{self.provider_id}` is for {bound}, and is not sent to {parse_origin(self.url)}, which the "
-            f"project names.\nIf you trust that address, name it in your own configuration "
-            f"(~/.config/codeloop/codeloop.json): {setting}; else correct the project's."
-        )
+        setting = f'{{"provider": {{"{self.provider_id}": {{"options": {{"baseURL": "{redact_url(self.url)}"}}}}}}}}'
+        return WrongKeyOrigin(_describe(f"{what} of `{self.provider_id}`", self.url, self.own_origins, setting))
+
+
+def refuse_foreign_address(what: str, url: str, own_urls: Iterable[str], setting: str) -> str:
+    """Return why a secret of the user is not sent to an address of a project; "": its origin is one of the user's.
+
+    `what`: the secret, as the start of a sentence; `setting`: what names the address in the user's own configuration.
+    """
+    try:
+        own_origins = tuple(dict.fromkeys(map(parse_origin, own_urls)))
+        return "" if parse_origin(url) in own_origins else _describe(what, url, own_origins, setting)
+    except ModelUnavailable as error:
+        return str(error)
+
+
+def _describe(what: str, url: str, own_origins: tuple[str, ...], setting: str) -> str:
+    bound = " or ".join(own_origins) or "no address that you named"
+    return (
+        f"{what} is for {bound}, and is not sent to {parse_origin(url)}, which the project names.\n"
+        "If you trust that address, name it in your own configuration "
+        f"(~/.config/codeloop/codeloop.json): {setting}; else correct the project's."
+    )
 
 
 def find_foreign_address(

@@ -56,8 +56,11 @@ TOOL_PERMISSIONS = {
     **dict.fromkeys(("write", "multiedit", "apply_patch", "patch"), "edit"),
     "shell": "bash",
     "subagent": "task",
+    "view": "read",
+    "ls": "list",
+    "fetch": "webfetch",
 }
-"""By the name of a tool, in our words and those of OpenCode 2: the permission that decides about its calls.
+"""By the name of a tool, in our words and those of others: the permission that decides about its calls.
 
 A rule that denies such a tool, or asks about it, is one about that permission, since another tool does the same. One
 that allows it does not allow the others.

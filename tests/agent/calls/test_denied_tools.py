@@ -42,6 +42,25 @@ async def test_a_tool_with_another_permission_is_denied_by_its_name(tmp_path: Pa
         assert f"Permission denied by the rule {denied} *: deny" in it.results()[0]
 
 
+@pytest.mark.parametrize(
+    ("denied", "called"),
+    [("view", "read"), ("view", "view"), ("ls", "list"), ("ls", "ls"), ("fetch", "webfetch"), ("fetch", "fetch")],
+)
+async def test_a_rule_by_another_program_s_name_of_a_tool_holds_for_it(
+    tmp_path: Path, denied: str, called: str
+) -> None:
+    arguments = {"filePath": "a.py"} if denied == "view" else {"path": "."}
+    if denied == "fetch":
+        arguments = {"url": "http://127.0.0.1:9/", "format": "text"}
+    script = [make_answer(make_call(called, **arguments)), DONE]
+    async with open_scripted_project(tmp_path, script, permission={"*": "allow", denied: "deny"}) as it:
+        (it.work / "a.py").write_text("x = 1\n")
+        await it.prompt()
+        assert f"Permission denied by the rule {denied} *: deny" in it.results()[0]
+        offered = {spec.name for spec in it.model.requests[0].tools}
+        assert not offered & {"view": {"read"}, "ls": {"list"}, "fetch": {"webfetch"}}[denied]
+
+
 async def test_what_a_prompt_or_a_client_takes_away_is_not_run(tmp_path: Path) -> None:
     script = [make_answer(make_call("write", **CALLS["write"])), DONE] * 2
     async with open_scripted_project(tmp_path, script, permission={"*": "allow"}) as it:

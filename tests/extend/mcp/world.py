@@ -99,7 +99,7 @@ async def world(
     project = McpProject(
         ctx.workspace, paths_of(tmp_path), tmp_path / "logs", changed.append, changed.append, is_trusted
     )
-    definitions = parse_definitions(mcp if mcp is not None else {"p": plain(tmp_path)}, scopes)
+    definitions = parse_definitions(mcp if mcp is not None else {"p": plain(tmp_path)}, scopes, {})
     found = World(
         McpTable(definitions, project, frozenset({"bash", "mcp"}), McpServers), ctx, tmp_path / "traces", changed
     )

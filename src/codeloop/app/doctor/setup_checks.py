@@ -74,7 +74,7 @@ async def examine_model(settings: ProjectSettings) -> tuple[list[Finding], str]:
 def examine_mcp_servers(settings: ProjectSettings) -> Iterator[Finding]:
     """Yield a finding for each MCP server: whether its program exists, and whether it failed last time."""
     failures = LastFailures(settings.paths.state / STATE_FOLDER)
-    definitions = parse_definitions(settings.config.mcp, {})
+    definitions = parse_definitions(settings.config.mcp, {}, settings.loaded.own_entries)
     for each in definitions.values():
         yield _examine_mcp_server(each, failures, settings.environment.get("PATH"))
     if not definitions:

@@ -40,7 +40,7 @@ def make_mcp_table(
     def warn(message: str) -> None:
         publish_live(ToastShown(properties=Toast(message=message, variant="warning")))
 
-    definitions = parse_definitions(settings.config.mcp, _find_scopes(settings))
+    definitions = parse_definitions(settings.config.mcp, _find_scopes(settings), settings.loaded.own_entries)
     project = McpProject(
         workspace=workspace,
         paths=settings.paths,

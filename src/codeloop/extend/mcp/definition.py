@@ -12,7 +12,8 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.schema.config import ProgramSandboxConfig
-from codeloop.schema.wire import JSON, Wire
+from codeloop.schema.own_providers import OwnEntry
+from codeloop.schema.wire import JSON, Wire, replace
 
 # Keys that other programs use in such entries -> what to write instead, for the error message.
 _FOREIGN_KEYS = {
@@ -175,6 +176,28 @@ def _find_mistake(entry: object) -> str:
     return "" if data.get("type") in {"local", "remote"} else 'its `type` has to be "local" or "remote"'
 
 
-def parse_definitions(mcp: Mapping[str, object], scopes: Mapping[str, str]) -> dict[str, ServerDefinition]:
-    """Return the definitions of all entries by name. `scopes`: the project of each entry that a project brought."""
-    return {name: parse_definition(name, entry, scopes.get(name, "")) for name, entry in mcp.items()}
+def parse_definitions(
+    mcp: Mapping[str, object], scopes: Mapping[str, str], own_entries: Mapping[str, OwnEntry]
+) -> dict[str, ServerDefinition]:
+    """Return the definitions of all entries by name. `scopes`: the project of each entry that a project brought.
+
+    `own_entries`: see LoadedConfig. A server at an address of a project does not get a secret of the user.
+    """
+    definitions = {name: parse_definition(name, entry, scopes.get(name, "")) for name, entry in mcp.items()}
+    for name, definition in definitions.items():
+        own_entry = own_entries.get(f"mcp.{name}")
+        if own_entry is not None and isinstance(definition.config, RemoteDefinition):
+            problem = _refuse_address(name, definition.config.url, own_entry)
+            definitions[name] = replace(definition, config=None, problem=problem) if problem else definition
+    return definitions
+
+
+def _refuse_address(name: str, url: str, own_entry: OwnEntry) -> str:
+    # Imported late: few projects name another address.
+    from codeloop.model.base_url import redact_url
+    from codeloop.model.key_origins import refuse_foreign_address
+
+    own_url = own_entry.values.get("url")
+    setting = f'{{"mcp": {{"{name}": {{"url": "{redact_url(url)}"}}}}}}'
+    own_urls = [own_url] if isinstance(own_url, str) else []
+    return refuse_foreign_address(f"Your `{own_entry.secret}` in mcp.{name}", url, own_urls, setting)

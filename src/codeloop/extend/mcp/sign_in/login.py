@@ -68,7 +68,8 @@ async def sign_in(
     """
     config = definition.config
     if not isinstance(config, RemoteDefinition):
-        raise SignInImpossible(f"{definition.name} is a program, not a server that one signs in at.")
+        program = f"{definition.name} is a program, not a server that one signs in at."
+        raise SignInImpossible(definition.problem or program)
     if config.oauth is False:
         raise SignInImpossible(f"{definition.name} is configured without signing in (`oauth` is false).")
     settings = config.oauth or OAuthSettings()

@@ -6,10 +6,13 @@ from typing import Annotated
 from msgspec import Meta
 
 from codeloop.kit.lazy import load_object
+from codeloop.model.base_url import redact_url
+from codeloop.model.key_origins import refuse_foreign_address
 from codeloop.schema.config import SearchConfig
+from codeloop.schema.own_providers import OwnEntry
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.tool.search_providers import SearchProvider
+from codeloop.tool.search_providers import PROVIDERS, SearchProvider
 from codeloop.tool.tool import CONCURRENT_TRAITS, Tool, ToolContext, ToolResult, tool
 from codeloop.tool.web.search_service import SearchFunction, SearchService, check_query
 
@@ -62,16 +65,25 @@ def make_codesearch(service: SearchService, search_code: SearchFunction) -> Tool
 
 
 def make_search_tools(
-    provider: SearchProvider, settings: SearchConfig | None, environment: Mapping[str, str]
+    provider: SearchProvider,
+    settings: SearchConfig | None,
+    environment: Mapping[str, str],
+    own_entry: OwnEntry | None = None,
 ) -> tuple[Tool, ...]:
-    """Return the tools of a search service. If its key or address is missing, their calls report that."""
-    service = _configure_service(provider, settings, environment)
+    """Return the tools of a search service. If its key or address is missing, their calls report that.
+
+    `own_entry`: the user's part of `settings`; a key of the user is not sent to an address that is not theirs.
+    """
+    service = _configure_service(provider, settings, environment, own_entry)
     websearch = make_websearch(service)
     return (websearch,) if service.search_code is None else (websearch, make_codesearch(service, service.search_code))
 
 
 def _configure_service(
-    provider: SearchProvider, settings: SearchConfig | None, environment: Mapping[str, str]
+    provider: SearchProvider,
+    settings: SearchConfig | None,
+    environment: Mapping[str, str],
+    own_entry: OwnEntry | None,
 ) -> SearchService:
     configured = settings.base_url if settings else None
     base_url = configured or _find_variable(provider.address_variables, environment) or provider.base_url
@@ -85,6 +97,8 @@ def _configure_service(
         fault = f"{provider.name} needs its address: set search.baseURL in the configuration, or {variable}."
     elif provider.needs_key and not key:
         fault = f"{provider.name} needs a key: set search.apiKey in the configuration, or {provider.key_variables[0]}."
+    elif own_entry is not None:
+        fault = _refuse_address(provider, base_url, own_entry)
     search: SearchFunction = load_object(provider.search_target)
     search_code: SearchFunction | None = None
     if provider.code_search_target:
@@ -99,6 +113,16 @@ def _configure_service(
         environment=environment,
         fault=fault,
     )
+
+
+def _refuse_address(provider: SearchProvider, url: str, own_entry: OwnEntry) -> str:
+    """Return why the key is not sent to the address of a project; "": the address is one of the user's."""
+    own_id, own_url = (own_entry.values.get(name) for name in ("provider", "baseURL"))
+    own_urls = [own_url] if own_url else [each.base_url for each in PROVIDERS if each.id == own_id and each.base_url]
+    if own_entry.is_borrowed and provider.base_url:
+        own_urls.append(provider.base_url)
+    setting = f'{{"search": {{"provider": "{provider.id}", "baseURL": "{redact_url(url)}"}}}}'
+    return refuse_foreign_address(f"Your `{own_entry.secret}` in search", url, own_urls, setting)
 
 
 def _find_variable(names: tuple[str, ...], environment: Mapping[str, str]) -> str:
