@@ -69,3 +69,20 @@ def test_a_new_file_that_can_not_be_moved_away_is_told(tmp_path: Path) -> None:
     (note,) = protected.restore()
     assert note.startswith(f"{planted} could not be put back")
     assert not protected.moved_files
+
+
+def test_a_folder_without_files_stays_until_the_end_and_one_with_a_link_does_not(tmp_path: Path) -> None:
+    root = tmp_path / "project"
+    root.mkdir()
+    planted = root / ".codeloop"
+    protected = protect(root, absent=(planted,))
+    (planted / "agents").mkdir(parents=True)
+    protected.move_new_files()
+    assert (planted / "agents").is_dir()
+    (planted / "plugins").symlink_to(tmp_path)
+    protected.move_new_files()
+    assert not planted.exists()
+    (planted / "agents").mkdir(parents=True)
+    assert protected.restore() == []
+    assert not planted.exists()
+    assert len(protected.moved_files) == 2
