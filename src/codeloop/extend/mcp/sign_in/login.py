@@ -19,7 +19,7 @@ from codeloop.extend.mcp.transport.failures import (
 )
 from codeloop.extend.mcp.transport.http_client import make_http_client
 from codeloop.extend.mcp.transport.transports import silence_package_logging
-from codeloop.net.hosts import add_brackets
+from codeloop.net.hosts import add_brackets, is_loopback
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import MCP_SIGN_IN
 from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
@@ -222,7 +222,9 @@ def _check_secret(server_url: str, settings: OAuthSettings, token_endpoint: str)
     """Raise CodeloopError if the configured secret would go where neither the server nor the issuer is."""
     wanted = _find_origin(token_endpoint)
     known = [_find_origin(url) for url in (server_url, settings.issuer) if url]
-    if settings.client_secret and wanted not in known:
+    # What is asked for on this machine by a server on this machine stays there.
+    is_here = all(is_loopback(urlsplit(url).hostname or "") for url in (server_url, token_endpoint))
+    if settings.client_secret and wanted not in known and not is_here:
         raise CodeloopError(
             f"The configured clientSecret is for {' or '.join(known)}, and is not sent to {wanted}, where the server "
             f'wants the sign-in. If you registered the client there, set `"oauth": {{"issuer": "{wanted}"}}`.'
