@@ -19,8 +19,9 @@ from codeloop.schema.errors import CodeloopError
 from tests.extend.mcp.world import paths_of
 from tests.model.local_server import http, serving
 
+ASKED = "the user was asked"
 PUBLIC = "https://8.8.8.8/mcp"
-ELSEWHERE = "http://127.0.0.1:9"
+ELSEWHERE, HERE = "https://sign-in.example", "http://127.0.0.1:9"
 
 
 async def test_a_public_server_leads_to_no_address_of_this_machine_or_its_networks() -> None:
@@ -39,9 +40,9 @@ async def test_a_public_server_leads_to_no_address_of_this_machine_or_its_networ
 
 
 @asynccontextmanager
-async def serving_a_provider_elsewhere() -> AsyncGenerator[str]:
-    """Serve an MCP server that wants a sign-in, whose metadata names another port for it; give its address."""
-    rows = {"authorization_endpoint": f"{ELSEWHERE}/authorize", "token_endpoint": f"{ELSEWHERE}/token"}
+async def serving_a_provider_at(place: str) -> AsyncGenerator[str]:
+    """Serve an MCP server that wants a sign-in, whose metadata names another place for it; give its address."""
+    rows = {"authorization_endpoint": f"{place}/authorize", "token_endpoint": f"{place}/token"}
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         head = await reader.readuntil(b"\r\n\r\n")
@@ -65,13 +66,14 @@ async def test_a_configured_secret_goes_to_the_server_or_the_configured_issuer_o
     shown: list[str] = []
 
     async def paste() -> str:
-        raise CodeloopError("the user was asked")
+        raise CodeloopError(ASKED)
 
-    async with serving_a_provider_elsewhere() as url:
-        for issuer, expected in (("", f"is not sent to {ELSEWHERE}"), (ELSEWHERE, "the user was asked")):
+    rows = ((ELSEWHERE, "", f"is not sent to {ELSEWHERE}"), (ELSEWHERE, ELSEWHERE, ASKED), (HERE, "", ASKED))
+    for place, issuer, expected in rows:
+        async with serving_a_provider_at(place) as url:
             redirect = {"clientId": "me", "clientSecret": "very-secret", "callbackPort": 18_765}
             oauth = {**redirect, "issuer": issuer}
             definition = parse_definition("p", {"type": "remote", "url": url, "oauth": oauth})
             with pytest.raises(CodeloopError, match=expected):
                 await sign_in(definition, get_sign_ins(paths_of(tmp_path)), shown.append, paste)
-    assert [each.startswith(f"{ELSEWHERE}/authorize?") for each in shown] == [True]
+    assert [each.partition("/authorize?")[0] for each in shown] == [ELSEWHERE, HERE]
