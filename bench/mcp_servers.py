@@ -126,7 +126,7 @@ async def _time_calls(paths: Paths, project: Path) -> list[float]:
 
     workspace = Workspace(project, project, paths.state / "scratch", dict(os.environ))
     served = McpProject(workspace, paths, paths.state / "logs", lambda _name: None, lambda _line: None, is_trusted=True)
-    table = McpTable(parse_definitions(SERVER_CONFIGS, {}), served, frozenset(), McpServers)
+    table = McpTable(parse_definitions(SERVER_CONFIGS, {}, {}), served, frozenset(), McpServers)
     server = table.running.by_name["s0"]
     parameters = StdioServerParameters(command=SERVER_COMMAND[0], args=SERVER_COMMAND[1:])
     times: list[float] = []
