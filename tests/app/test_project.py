@@ -26,7 +26,9 @@ async def test_problems_with_instruction_files_are_shown_once(tmp_path: Path) ->
         await it.prompt("two")
         await asyncio.sleep(0)
         following.cancel()
-        assert [(toast.variant, toast.message) for toast in toasts] == [
+        # On some machines a sandbox holds less, which is told as well.
+        told = [toast for toast in toasts if "Landlock" not in toast.message and "sandbox" not in toast.message]
+        assert [(toast.variant, toast.message) for toast in told] == [
             ("warning", f"{work / 'AGENTS.md'} is not UTF-8 text: not read."),
             ("warning", "instructions: no readable file matches 'none/*.md'."),
         ]

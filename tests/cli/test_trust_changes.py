@@ -219,7 +219,7 @@ async def test_followers_of_a_running_project_are_told(tmp_path: Path) -> None:
         following = asyncio.create_task(follow())
         (it.work / "codeloop.json").write_text("{}")
         await it.prompt()
-        await wait_until(lambda: told)
+        # On some machines a sandbox holds less, which is told as well.
+        await wait_until(lambda: any("codeloop.json changed" in each for each in told))
         following.cancel()
-        assert "codeloop.json changed" in told[0]
-        assert "codeloop trust" in told[0]
+        assert "codeloop trust" in next(each for each in told if "codeloop.json changed" in each)

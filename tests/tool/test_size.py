@@ -14,10 +14,11 @@ from codeloop.model.protocols.anthropic.request import AnthropicRequestEncoder
 from codeloop.model.protocols.chat_completions.request import ChatCompletionsRequestEncoder
 from codeloop.model.quirks import ANTHROPIC_QUIRKS, find_quirks
 from codeloop.model.testing.script import ScriptedAnswer
+from tests.support.sandbox_support import find_sandbox
 from tests.support.scripted_project import open_scripted_project
 
-FIRST_REQUEST = 9 * 1024
-"""Bytes of the JSON body: system prompt, environment, all default tools, a short prompt."""
+FIRST_REQUEST, WEAK_SANDBOX = 9 * 1024, 128
+"""Bytes of the JSON body: system prompt, environment, all default tools, a short prompt; what a weak sandbox adds."""
 MODELS = [("anthropic", "claude-sonnet-4-5"), ("openai", "gpt-4.1"), ("openai", "gpt-5"), ("acme", "some-model")]
 UNLESS_CONFIGURED = {"multiedit", "batch", "todoread"}
 
@@ -38,7 +39,9 @@ async def test_the_first_request_with_all_default_tools_is_small(tmp_path: Path,
     ):
         encoded = body.encode(request)
         assert where in encoded
-        assert len(encoded.replace(where, b"/home/user/projects")) <= FIRST_REQUEST
+        # Without namespaces the model is told what its sandbox does without.
+        limit = FIRST_REQUEST if find_sandbox() == "namespaces" else FIRST_REQUEST + WEAK_SANDBOX
+        assert len(encoded.replace(where, b"/home/user/projects")) <= limit
 
 
 @pytest.mark.parametrize("is_allowed", [False, True])

@@ -101,9 +101,6 @@ class Sandbox(Struct, frozen=True):
         # Landlock can't hide a file in a writable folder.
         if self.backend == "landlock" and self.policy.has_secrets:
             return "it can't hide the secrets of this project (.env and the like)"
-        # It mounts nothing, so commands write to the real git folder: what they delete there is lost.
-        if self.backend == "landlock" and self.policy.git_folders:
-            return "it can't keep .git, with the history of this project, from being changed or deleted"
         return ""
 
     @property
