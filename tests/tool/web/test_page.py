@@ -157,8 +157,9 @@ async def test_a_pdf_that_takes_too_long_is_given_up_and_leaves_no_process() -> 
 
     mark = f"CODELOOP_TEST_PDF={os.getpid()}.{time.monotonic_ns()}"
     name, _, value = mark.partition("=")
-    with pytest.raises(ToolFailure, match=r"took longer than 0\.1 s"):
-        await read_pdf(pdf("x"), {**ENVIRONMENT, name: value}, seconds=0.06)
+    # No machine starts Python in so short a time.
+    with pytest.raises(ToolFailure, match=r"took longer than 0 s"):
+        await read_pdf(pdf("x"), {**ENVIRONMENT, name: value}, seconds=0.002)
     assert not [one for one in list_processes(mark) if one.has_marker]
 
 

@@ -1,12 +1,13 @@
 """The layout of git directories: where they are, and which of their files decide what git runs and follows."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import read_start
 from codeloop.schema.bounds.sandbox import GIT_LINK_SEARCH_FOLDERS
+from codeloop.workspace.git.index import list_submodule_paths
 
 # Entries of a git directory that decide which programs git runs and which paths it follows.
 GIT_FOLDER_ENTRIES = ("hooks", "config", "config.worktree", "info/attributes", "commondir", "objects/info/alternates")
@@ -150,3 +151,13 @@ def list_line_files(folders: Iterable[Path], roots: Iterable[Path]) -> list[tupl
     lists = [(folder / name, lines) for folder in folders for name, lines in EXECUTED_LINES.items()]
     lists += [(root / ".gitmodules", UPDATE_LINE) for root in roots]
     return lists
+
+
+def list_named_submodules(folder: Path, private_folders: Mapping[Path, Path]) -> set[str]:
+    """Return the paths that the index of a git directory names as other repositories, or a command's index does.
+
+    `private_folders`: as of `ProjectRepositories.cover`.
+    """
+    tops = [top for top in private_folders if folder.is_relative_to(top)]
+    folders = (folder, *(private_folders[top] / folder.relative_to(top) for top in tops))
+    return {name for each in folders for name in list_submodule_paths(each / "index")}

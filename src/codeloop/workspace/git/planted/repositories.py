@@ -18,7 +18,6 @@ from codeloop.kit.guarded_paths import fold_path
 from codeloop.kit.small_files import read_start_or_empty
 from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES
 from codeloop.workspace.files.path_states import PathStates
-from codeloop.workspace.git.index import list_submodule_paths
 from codeloop.workspace.git.planted.change_times import CommandRuns, read_full_stamp, read_program_stamp
 from codeloop.workspace.git.planted.configured_files import find_configured_files, is_copy
 from codeloop.workspace.git.planted.entry_changes import describe_lost
@@ -30,6 +29,7 @@ from codeloop.workspace.git.planted.layout import (
     list_all_git_folders,
     list_entry_folders,
     list_line_files,
+    list_named_submodules,
     list_project_git_folders,
     list_work_tree_folders,
     read_pointer,
@@ -277,9 +277,10 @@ class ProjectRepositories:
             if not self._runs.running:
                 return False
             is_changed = False
-            own = {*self._user_repositories, *list_project_git_folders(self._roots)}
+            # What has changed is no news any more at the end of the command, which looks at all of it once more.
+            self.require_check()
             cleaner = RepositoryCleaner(self._roots, self._quarantine, self._user_repositories)
-            for entry in sorted(self._finder.find() - own):
+            for entry in sorted(self._finder.find() - self._user_repositories):
                 is_known = entry in self._early_counts and not self._finder.is_touched(entry)
                 if is_known or not self._runs.may_have_made(entry):
                     continue
@@ -351,8 +352,10 @@ class ProjectRepositories:
         for entry, stamp in self._state_before.unprotected_stamps.items():
             if read_program_stamp(entry) != stamp and (folder := resolve_git_folder(entry)) is not None:
                 cleaner.clean_folder(folder)
-        for folder in list_project_git_folders(self._roots):
-            self._command_repositories.pop(folder, None)  # the kernel protects it from now on
+        if not self._runs.running:
+            # Before the next command the kernel protects it; one that runs, and has made it, may still write there.
+            for folder in list_project_git_folders(self._roots):
+                self._command_repositories.pop(folder, None)
         for folder in self._list_git_folders():
             scan = find_outward_links(folder, self._state_before.scanned_folders or ())
             cleaner.move(link for link in scan.links if link not in self._state_before.links)
@@ -375,7 +378,7 @@ class ProjectRepositories:
             root / name / ".git"
             for root in self._roots
             for folder in itertools.islice(find_git_folders(root), 1)
-            for name in _list_submodules(folder, self._private_folders)
+            for name in list_named_submodules(folder, self._private_folders)
         ]
         self._has_unwatched = any(not FOLDERS_NOT_SEARCHED.isdisjoint(path.parts[:-1]) for path in submodule_entries)
         known = [*project_folders, *(path for path in submodule_entries if os.path.lexists(path))]
@@ -405,13 +408,3 @@ class ProjectRepositories:
         below = [Path(top, name) for path in unprotected for top, _, names in os.walk(path) for name in names]
         files = [path for path in (*unprotected, *below) if path.is_file()]
         return [path for path in files if not is_copy(path, entry.parent, self._roots[0])]
-
-
-def _list_submodules(folder: Path, private_folders: Mapping[Path, Path]) -> set[str]:
-    """Return the paths that the index of a git directory names as other repositories, or a command's index does.
-
-    `private_folders`: as of `ProjectRepositories.cover`.
-    """
-    tops = [top for top in private_folders if folder.is_relative_to(top)]
-    folders = (folder, *(private_folders[top] / folder.relative_to(top) for top in tops))
-    return {name for each in folders for name in list_submodule_paths(each / "index")}

@@ -130,13 +130,27 @@ class RepositoryCleaner:
 
     def _clean_settings(self, file: Path) -> None:
         """Remove from a new configuration file every setting that is not known to be harmless."""
+        data = read_start_or_empty(file, MAX_CONFIG_BYTES)
+        for _ in range(_MAX_REWRITES):
+            rest = self._list_harmless(file, data)
+            if rest == data:
+                return
+            moved_to = move_away(file, self._quarantine, rest)
+            self.moves[file] = self.moves.get(file) or moved_to
+            # A git that runs may have written a setting since the file was read: what was moved is what was there.
+            moved = read_start_or_empty(moved_to, MAX_CONFIG_BYTES) if moved_to is not None else data
+            if moved == data:
+                return
+            data = moved
+
+    def _list_harmless(self, file: Path, data: bytes) -> bytes:
+        """Return the text of a configuration file with the settings alone that are known to be harmless."""
 
         def is_harmless(setting: GitSetting) -> bool:
             if setting.name == "core.worktree":
                 return is_inside(Path(os.path.realpath(file.parent / setting.value)), self._roots)
             return setting.is_harmless
 
-        data = read_start_or_empty(file, MAX_CONFIG_BYTES)
         # A file that is too long to be checked is emptied: `?` is a line that can't be parsed.
         original = text = data.decode("utf-8", "surrogateescape") if len(data) < MAX_CONFIG_BYTES else "?"
         # Several times, since a removed line may have hidden another setting, for example by a continuation.
@@ -149,8 +163,7 @@ class RepositoryCleaner:
         else:
             # Settings were still found after the last rewrite.
             text = _MINIMAL_CONFIG.decode()
-        if text != original:
-            self.moves[file] = move_away(file, self._quarantine, text.encode("utf-8", "surrogateescape"))
+        return data if text == original else text.encode("utf-8", "surrogateescape")
 
 
 def is_inside(path: Path, roots: Sequence[Path]) -> bool:
