@@ -14,7 +14,7 @@ _MAX_LINE = 300
 
 
 def describe_turn(engine: Engine, session_id: str) -> str:
-    """Return what the turn has changed, what its last check found, and which commands run; "": nothing of these."""
+    """Describe the changes of the turn, its last check, and the commands that run; "": there are none of these."""
     turn, _ = find_turn(read_turn_entries(engine, session_id))
     parts = [part for entry in turn for part in entry.parts]
     root = str(engine.workspace.directory)

@@ -213,7 +213,7 @@ def unwrap_script_option(words: Sequence[Word], _: ProgramRow) -> WrappedCommand
 
 
 def unwrap_git(words: Sequence[Word], program: ProgramRow) -> WrappedCommands:
-    """Return what `git bisect run` and `git submodule foreach` run; unknown if an option or setting runs something."""
+    """Find the command of `git bisect run` or `git submodule foreach`; unknown if an option or setting runs one."""
     index = 1
     while index < len(words) and words[index].value.startswith("-"):
         value = words[index].value

@@ -8,12 +8,13 @@ of its lists; the strictest verdict counts. The first list is that of its own ag
 - for each ceiling (a parent, or the session that a session was copied from) the same lists of that session.
 """
 
+import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import partial
+from pathlib import Path
 
 import msgspec
 
-from codeloop.agent.calls.tree_barrier import find_tree_barrier
 from codeloop.agent.engine import Engine
 from codeloop.permission.defaults import make_guard_rules
 from codeloop.permission.gate import CallRules
@@ -21,8 +22,9 @@ from codeloop.permission.rules import RuleLayer, RuleLayers, judge_patterns, lis
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.errors import SessionNotFound
 from codeloop.schema.message import Session
-from codeloop.schema.permission import PROFILE_KEY, PROFILES, Action, PermissionRule, Profile, Ruleset
+from codeloop.schema.permission import PROFILE_KEY, PROFILES, Action, Need, PermissionRule, Profile, Ruleset
 from codeloop.schema.wire import JSON, Wire
+from codeloop.workspace.workspace import Workspace
 
 CEILINGS_KEY = "within"
 """The key of the ceilings in a session's metadata."""
@@ -92,7 +94,7 @@ def make_call_rules(engine: Engine, session_id: str, agent: Agent) -> CallRules:
     lists_with_rules = tuple(layers for layers in lists if any(layer.rules for layer in layers))
     # The profile `yolo` answers every question, but a child of a stricter session still asks.
     approves_questions = profile == "yolo" and all(each.profile in {None, "yolo"} for each in ceilings)
-    find_barrier = partial(find_tree_barrier, engine.workspace)
+    find_barrier = partial(_find_tree_barrier, engine.workspace)
     return CallRules(lists_with_rules, approves_questions=approves_questions, find_barrier=find_barrier)
 
 
@@ -188,3 +190,22 @@ def _make_lists(engine: Engine, session_layer: RuleLayer, agent: Agent, profile:
     # A profile's rules can't lift a guard; those of the user, the agent and the session can.
     guards = RuleLayer("built-in", make_guard_rules(*(layer.rules for layer in own_layers)))
     return [(profile_layer, *own_layers), (guards,), *engine.rulebook.list_fixed_rules(agent.name, profile)]
+
+
+def _find_tree_barrier(workspace: Workspace, need: Need) -> str:
+    """Return why a need that would change another work tree is denied; "": it changes none, or this is the main tree.
+
+    The names of files are those that rules match: relative to the work tree, absolute outside of it.
+    """
+    if need.permission != "edit" or not workspace.other_trees.exist:
+        return ""
+    for name in (*need.patterns, *need.possible):
+        # An unknown part of a name has a mark in it, which leaves the folders before it as they are.
+        tree = workspace.other_trees.find_tree(Path(os.path.normpath(workspace.root / name)))
+        if tree is not None:
+            return (
+                f"This session works in the work tree {workspace.root} and changes nothing in another one, here {tree}"
+                f" ({name}). Change the file of this work tree; `codeloop worktree merge` brings it over. To work "
+                f"there instead, the user starts codeloop in it: `codeloop --dir {tree}`."
+            )
+    return ""

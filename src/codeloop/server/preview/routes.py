@@ -59,7 +59,7 @@ def _make_endpoint(app: App, row: AnyOperation, run: RunOperation) -> Callable[[
 
 
 async def _carry_out(preview_request: PreviewRequest, answer: Answer, args: Wire) -> Any:
-    """Return what answers a request, in version 2's form. Raises CodeloopError."""
+    """Return the answer to a request, in version 2's form. Raises CodeloopError."""
     match answer:
         case Forward():
             return answer.translate(await preview_request.call(answer.operation, answer.make_arguments(args)))

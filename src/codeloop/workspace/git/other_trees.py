@@ -42,11 +42,9 @@ class OtherTrees:
 
     def list_trees_inside(self) -> list[Path]:
         """Return the tops of other work trees that lie below the session's own one."""
-        return (
-            []
-            if self._common is None
-            else [each for each in self._list_tops(self._common) if self._root in each.parents]
-        )
+        if self._common is None:
+            return []
+        return [each for each in self._list_tops(self._common) if self._root in each.parents]
 
     def _list_tops(self, common: Path) -> list[Path]:
         # Not at the top: it takes git's module with it, which the first command of most sessions does not need.

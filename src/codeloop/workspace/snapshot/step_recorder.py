@@ -154,7 +154,7 @@ class StepRecorder:
                 self._omitted[each.path] = (stamp, each.reason)
 
     def _find_unrecorded(self) -> dict[str, str]:
-        """Return what the step changed and undo can't restore: files that snapshots omit, with the reason."""
+        """Return the changed files that undo can't restore, since snapshots omit them, with the reason."""
         changed = {
             path: f"it was not recorded: {reason}"
             for path, (stamp, reason) in self._omitted.items()
@@ -303,7 +303,7 @@ class UnrecordedStep:
         self._unrecorded |= dict.fromkeys(names, "`snapshot` is off in the configuration")
 
     async def finish(self) -> StepChanges | None:
-        """Return what can't be undone; None: no call could have changed files."""
+        """Return the changes that can't be undone; None: no call could have changed files."""
         return StepChanges(EMPTY_TREE, None, (), unrecorded=self._unrecorded) if self._unrecorded else None
 
     def forget(self) -> None:
@@ -315,7 +315,7 @@ Recorder = StepRecorder | UnrecordedStep
 
 
 def _read_stamp(path: str) -> tuple[int, ...] | None:
-    """Return what tells whether a file has changed; None: there is none."""
+    """Return the numbers that show whether a file has changed; None: there is none."""
     try:
         info = os.lstat(path)
     except OSError:

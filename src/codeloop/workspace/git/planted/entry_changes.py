@@ -58,7 +58,7 @@ class EntryChanges:
         return bool(self._removed)
 
     def take_removed(self) -> dict[str, bool]:
-        """Return what was removed, is not there again and was not made meanwhile; whether each was a folder."""
+        """Return the removed paths that are not there again and were not made meanwhile; whether each was a folder."""
         is_complete = len(self._removed) < _MAX_ENTRIES and len(self._made) < _MAX_ENTRIES
         removed, self._removed = self._removed, {}
         self._made.clear()

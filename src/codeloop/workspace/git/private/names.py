@@ -166,7 +166,7 @@ def _read_index(data: bytes, version: int, count: int, hash_bytes: int) -> Index
 
 
 def describe_hiding(data: bytes, before: bytes) -> str:
-    """Return what a new index hides from `git status` and `git diff` that the one before did not; ""."""
+    """Describe the files that a new index hides from `git status` and `git diff`, unlike the one before; ""."""
     new = read_index(data)
     try:
         old = read_index(before) if new.hidden or new.is_split else IndexContent([], [], is_split=False)
