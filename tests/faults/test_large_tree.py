@@ -98,7 +98,8 @@ def fill_with(root: Path, files: int, *, is_git: bool) -> None:
             os.close(file)
         os.close(here)
     if is_git:
-        who = ("-c", "user.name=t", "-c", "user.email=t@example.com")
+        # So many loose objects would start a cleaning in the background, which goes on while the tree is removed.
+        who = ("-c", "user.name=t", "-c", "user.email=t@example.com", "-c", "gc.auto=0", "-c", "maintenance.auto=false")
         for words in (["init", "-q"], ["add", "-A"], ["commit", "-qm", "x"]):
             subprocess.run(["git", *who, *words], cwd=root, check=True)
 

@@ -40,10 +40,14 @@ await inBrowser(async (open) => {
   const begun = [];
   let isOver = false;
   await second.route(/\/session\/(status|ses_\w+\/message)\b/, async (route) => {
-    const response = await route.fetch();
+    // Read whole at once: a reload of the page throws responses away, and may end the request itself.
+    const response = await route.fetch().catch(() => null);
+    if (response === null) return;
+    const body = await response.body();
+    const answer = { status: response.status(), headers: response.headers(), body };
     begun.push(route);
     while (!isOver) await new Promise((done) => setTimeout(done, 50));
-    await route.fulfill({ response });
+    await route.fulfill(answer).catch(() => {});
   });
   await second.goto(first.url());
   const stream = second.waitForResponse(/global\/event/);

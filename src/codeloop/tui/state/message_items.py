@@ -35,15 +35,15 @@ class DisplayState(Struct, frozen=True):
     """The state that the items of a message depend on, besides the message.
 
     `open_keys`: the keys of items that the user has opened. `queued_ids`: the ids of prompts that wait. `undone_from`:
-    the id of the first undone message, "" if none is; `undone_files`: the files that the undo restored. `asking`: the
-    ids of calls that wait for the user; `resume_times`: when the user answered, by the call's id (ms since the epoch).
+    the id of the first undone message, "" if none is; `undone_files`: the files that the undo restored, None as long as it
+    works. `asking`: the ids of calls that wait for the user; `resume_times`: when the user answered, by the call's id (ms since the epoch).
     `children`: the subagents by the id of their session.
     """
 
     open_keys: Collection[str] = ()
     queued_ids: Collection[str] = ()
     undone_from: str = ""
-    undone_files: Sequence[str] = ()
+    undone_files: Sequence[str] | None = ()
     asking: Collection[str] = ()
     resume_times: Mapping[str, int] = MappingProxyType({})
     children: Mapping[str, SubagentSummary] = MappingProxyType({})
@@ -86,8 +86,10 @@ def _make_prompt_items(
     return [prompt, *notice_items]
 
 
-def _describe_undone(files: Sequence[str]) -> str:
+def _describe_undone(files: Sequence[str] | None) -> str:
     """Return the text above the undone messages: how to redo them, and the files that were restored."""
+    if files is None:
+        return "Undoing from here on. If this stays, the undo was cut off: /undo finishes it."
     lines = ["Undone from here on; /redo brings it back.", *(f"  {name}" for name in files[:_MAX_LISTED_FILES])]
     if len(files) > _MAX_LISTED_FILES:
         lines.append(f"  and {len(files) - _MAX_LISTED_FILES} more")

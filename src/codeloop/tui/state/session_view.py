@@ -220,7 +220,9 @@ def _ends_turn(answer: AssistantMessage) -> bool:
     return answer.time.completed is not None and answer.finish not in INTERMEDIATE_FINISHES
 
 
-def _list_undone_files(session: Session) -> list[str]:
-    """Return the files that were restored when a part of a session was undone."""
-    diff = session.revert.diff if session.revert is not None else None
-    return [one_line(name, 200) for name in re.findall(_FILE_LINE, diff or "")]
+def _list_undone_files(session: Session) -> list[str] | None:
+    """Return the files that were restored when a part of a session was undone; None: they are being restored."""
+    if session.revert is None:
+        return []
+    diff = session.revert.diff
+    return None if diff is None else [one_line(name, 200) for name in re.findall(_FILE_LINE, diff)]
