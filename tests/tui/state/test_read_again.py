@@ -25,6 +25,7 @@ from codeloop.schema.message import AssistantMessage, Revert
 from codeloop.schema.operation import Gives, Operation, Takes
 from codeloop.schema.part import TextPart
 from codeloop.schema.wire import replace
+from codeloop.tui.state.conversation_items import NoticeItem
 from codeloop.tui.state.message_log import MessageLog
 from codeloop.tui.state.open_sessions import OpenSessions
 from codeloop.tui.state.session_view import SessionView
@@ -162,6 +163,19 @@ async def test_what_a_subagent_of_a_subagent_asked_before_its_session_was_opened
         for opened, shown in ((it.session_id, [request.id]), (child.id, [request.id]), (other.id, [])):
             session = await it.client.call(SESSION_GET, SessionId(session_id=opened))
             assert list((await sessions.open(session)).requests) == shown
+
+
+def test_an_undo_is_not_called_done_before_all_files_are_restored() -> None:
+    session = StoredClient().session()
+    view = SessionView(session)
+    view.load(STORED, None)
+
+    def shown(diff: str | None) -> str:
+        view.update_session(replace(session, revert=Revert(message_id=IDS[0], diff=diff)))
+        return "\n".join(item.text for item in view.list_items(IDS[0]) if isinstance(item, NoticeItem))
+
+    assert "Undoing" in shown(None)
+    assert shown("") == "Undone from here on; /redo brings it back."
 
 
 async def test_an_undo_that_was_missed_names_the_files_that_it_restored() -> None:

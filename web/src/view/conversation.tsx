@@ -132,6 +132,8 @@ export function ConversationView() {
     return () => clearTimeout(timer);
   }, [views.length > 0]);
   const undone = held.messages.value.length - views.length;
+  // The point of an undo has its diff as soon as all files are restored.
+  const isUndoing = current.value?.revert?.diff === undefined;
   const last = views.at(-1);
   return (
     <div class="transcript-frame">
@@ -159,7 +161,7 @@ export function ConversationView() {
           {isBusy.value && last?.info.value.role === "user" && <Working />}
           {undone > 0 && (
             <div class="undone">
-              {formatNumber(undone, "message")} undone.
+              {formatNumber(undone, "message")} {isUndoing ? "are being undone." : "undone."}
               <button type="button" class="link" onClick={() => void redo()}>
                 Redo
               </button>

@@ -35,9 +35,9 @@ class DisplayState(Struct, frozen=True):
     """The state that the items of a message depend on, besides the message.
 
     `open_keys`: the keys of items that the user has opened. `queued_ids`: the ids of prompts that wait. `undone_from`:
-    the id of the first undone message, "" if none is; `undone_files`: the files that the undo restored, None as long as it
-    works. `asking`: the ids of calls that wait for the user; `resume_times`: when the user answered, by the call's id (ms since the epoch).
-    `children`: the subagents by the id of their session.
+    the id of the first undone message, "" if none is; `undone_files`: the files that the undo restored, None as long
+    as it works. `asking`: the ids of calls that wait for the user; `resume_times`: when the user answered, by the
+    call's id (ms since the epoch). `children`: the subagents by the id of their session.
     """
 
     open_keys: Collection[str] = ()
