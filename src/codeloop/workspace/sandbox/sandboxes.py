@@ -7,7 +7,6 @@ import asyncio
 import os
 import socket
 import sys
-import tempfile
 from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
@@ -16,7 +15,6 @@ from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
-from codeloop.kit.remove_tree import remove_tree
 from codeloop.schema.limits import SANDBOXES_KEPT
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.command_bounds import compute_bounds
@@ -36,6 +34,7 @@ from codeloop.workspace.sandbox.private_folders import (
 )
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, ProcessStarter
 from codeloop.workspace.sandbox.secret_variables import find_hidden_variables, hide_variables
+from codeloop.workspace.sandbox.temporary_folder import TemporaryFolder, make_temporary_folder
 
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
@@ -127,7 +126,7 @@ class Sandboxes:
         self._base: ProcessStarter | None = None
         self._network: ProcessStarter | None = None
         self.git = GitFolders(PrivateFolders(), lambda: all(sandbox.starter.is_idle for sandbox in self._sandboxes))
-        self._temporary: Path | None = None
+        self._temporary: TemporaryFolder | None = None
         self._sandboxes: list[Sandbox] = []
         self._proxies: dict[ProcessStarter | None, SessionProxy] = {}
         self._listed_hosts: tuple[str, ...] | None = None
@@ -204,8 +203,8 @@ class Sandboxes:
             is_shown = any(path.is_relative_to(each) or each.is_relative_to(path) for each in shown)
             if not sandbox.has_private_folders or self._temporary is None or top is None or is_shown:
                 return path
-            resolved = Path(os.path.realpath(self._temporary / path.relative_to(top)))
-            if resolved.is_relative_to(self._temporary):
+            resolved = Path(os.path.realpath(self._temporary.path / path.relative_to(top)))
+            if resolved.is_relative_to(self._temporary.path):
                 return None
             path = resolved
         return None
@@ -227,7 +226,7 @@ class Sandboxes:
         await self.git.close()
         self.git.private_folders.close()
         if self._temporary is not None:
-            remove_tree(self._temporary)
+            self._temporary.remove()
             self._temporary = None
 
     async def make_environment(
@@ -261,7 +260,8 @@ class Sandboxes:
             return {**make_copying_variables(sandbox.policy), **variables}
         folder = self.git.private_folders.find_folder(sandbox.policy)
         caches = make_cache_variables(folder, sandbox.policy, environment) if folder is not None else {}
-        return {**variables, **caches, "TMPDIR": str(self._temporary)}
+        temporary = {"TMPDIR": str(self._temporary.path)} if self._temporary is not None else {}
+        return {**variables, **caches, **temporary}
 
     def find_private_home(self, sandbox: Sandbox) -> Path | None:
         """Return the folder that is mounted as the home in a sandbox, or None."""
@@ -312,13 +312,13 @@ class Sandboxes:
 
     async def _make_sandbox(self, policy: SandboxPolicy, identities: tuple[bytes, ...], git: PreparedGit) -> Sandbox:
         if self._temporary is None:
-            self._temporary = Path(os.path.realpath(tempfile.mkdtemp(prefix="codeloop-")))
+            self._temporary = make_temporary_folder()
         for backend in self._backends:
             if backend in self.refused:
                 continue
             try:
                 mounted = git if backend in _MOUNTING_BACKENDS else PreparedGit()
-                starter = await self._start_backend(backend, policy, self._temporary, mounted)
+                starter = await self._start_backend(backend, policy, self._temporary.path, mounted)
                 return Sandbox(backend, policy, starter, identities, mounted)
             except (OSError, TimeoutError) as error:
                 if any(sandbox.backend == backend for sandbox in self._sandboxes):

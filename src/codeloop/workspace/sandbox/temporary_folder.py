@@ -1,0 +1,65 @@
+"""The temporary folder of a process's sandboxes, which the next process removes if this one is killed."""
+
+import fcntl
+import os
+import stat
+from pathlib import Path
+
+from msgspec import Struct
+
+from codeloop.kit.remove_tree import remove_tree
+
+_PREFIX = "codeloop-sandboxes-"
+
+
+class TemporaryFolder(Struct, frozen=True):
+    """A folder that only its owner may enter. `lock`: its descriptor, locked as long as the process lives."""
+
+    path: Path
+    lock: int
+
+    def remove(self) -> None:
+        """Remove the folder with all that is in it."""
+        remove_tree(self.path)
+        os.close(self.lock)
+
+
+def make_temporary_folder() -> TemporaryFolder:
+    """Make a folder in the system's one for temporary files, and remove those of killed processes. Raises OSError."""
+    # Imported late: only sandboxes need it.
+    import tempfile
+
+    parent = Path(tempfile.gettempdir())
+    _remove_abandoned(parent)
+    folder = Path(os.path.realpath(tempfile.mkdtemp(prefix="codeloop-new-")))
+    lock = _try_lock(folder)
+    # It gets the name that others look for once it is locked, so none of them takes it for an abandoned one.
+    path = folder.with_name(_PREFIX + folder.name.rpartition("-")[2])
+    folder.rename(path)
+    return TemporaryFolder(path, lock)
+
+
+def _remove_abandoned(parent: Path) -> None:
+    """Remove the folders of this user that no process holds any more."""
+    for folder in list(parent.glob(f"{_PREFIX}*")):
+        try:
+            lock = _try_lock(folder)
+        except OSError:  # a process holds it, or it is not ours
+            continue
+        try:
+            status = os.fstat(lock)
+            if stat.S_ISDIR(status.st_mode) and status.st_uid == os.geteuid():
+                remove_tree(folder)
+        finally:
+            os.close(lock)
+
+
+def _try_lock(folder: Path) -> int:
+    """Lock a folder, and return its descriptor. Raises OSError: BlockingIOError if another process has locked it."""
+    lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(lock)
+        raise
+    return lock
