@@ -59,7 +59,7 @@ async def test_an_editor_that_does_not_kill_or_release_a_terminal_does_not_keep_
             return {"result": results[request["method"]]}
         return None if request["method"] == "terminal/wait_for_exit" else ending
 
-    result = await asyncio.wait_for(connect(answer).run(MAKE), 20)
+    result = await asyncio.wait_for(connect(answer).run(MAKE), 60)
     assert result is not None
     assert (result.timed_out, result.output) == (True, "half")
     assert {"terminal/kill", "terminal/release"} <= set(asked)
@@ -81,5 +81,5 @@ async def test_a_terminal_is_released_when_its_command_is_given_up(refused: str)
         await wait_until(lambda: "terminal/kill" in asked)
         running.cancel()
     with pytest.raises((asyncio.CancelledError, RpcError)):
-        await asyncio.wait_for(running, 20)
+        await asyncio.wait_for(running, 60)
     assert asked[-2:] == ["terminal/kill", "terminal/release"]

@@ -74,7 +74,7 @@ async def test_a_planted_program_reads_and_leaves_nothing_that_commands_could_no
         session = await client.call(SESSION_CREATE, CreateSession())
         it = ScriptedProject(project, model, session.id, client)
         await it.prompt()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not (work / "ran.txt").exists():
                 await asyncio.sleep(0.05)
         await asyncio.sleep(0.5)

@@ -196,7 +196,7 @@ def test_a_plain_function_runs_beside_the_loop() -> None:
 
         def block() -> str:
             loop.call_soon_threadsafe(begun.set)
-            return str(end.wait(10))
+            return str(end.wait(60))
 
         call = asyncio.create_task(make_function_tool(block).call({}))
         await begun.wait()

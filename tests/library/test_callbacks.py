@@ -259,8 +259,8 @@ async def test_a_function_is_cancelled_with_its_turn(opened: Open) -> None:
 
     async with opened([make_answer(make_call("waits")), SAYS], tools=[waits]) as project:
         task = asyncio.create_task(project.ask("wait"))
-        await asyncio.wait_for(begun.wait(), 20)
+        await asyncio.wait_for(begun.wait(), 60)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task
-        await asyncio.wait_for(ended.wait(), 20)
+        await asyncio.wait_for(ended.wait(), 60)

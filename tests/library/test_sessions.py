@@ -142,7 +142,7 @@ async def test_a_cancelled_task_stops_the_turn(opened: Open) -> None:
                     started.set()
 
         task = asyncio.create_task(work())
-        await asyncio.wait_for(started.wait(), 20)
+        await asyncio.wait_for(started.wait(), 60)
         task.cancel()
         with pytest.raises(asyncio.CancelledError):
             await task

@@ -116,5 +116,5 @@ async def test_a_server_that_speaks_twice_of_a_text_is_heard_out(tmp_path: Path)
 
 async def test_a_server_that_asks_for_an_editors_types_does_without(tmp_path: Path) -> None:
     async with world(tmp_path, "asks") as it:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             assert await it.edit("a.x", "bad1\n") == TOLD

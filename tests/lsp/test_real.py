@@ -25,7 +25,7 @@ async def real(tmp_path: Path, name: str) -> AsyncIterator[tuple[Real, TestConte
 async def warm(it: Real, case: Case) -> None:
     """Wait until the server has started and looked at the file."""
     (it.code / case.file).write_text(case.good)
-    async with asyncio.timeout(90):
+    async with asyncio.timeout(300):
         await it.edit(case.file, case.good + "\n")
         await it.languages.wait_idle()
         await it.edit(case.file, case.good)

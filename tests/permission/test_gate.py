@@ -358,7 +358,7 @@ async def test_another_process_answers(store: Store) -> None:
         [sys.executable, "-c", ANSWER, str(store.path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     out, _ = await asyncio.to_thread(child.communicate, "\n")
-    await asyncio.wait_for(task, 20)
+    await asyncio.wait_for(task, 60)
     assert out.strip() == "True"
     await gate.authorize([need("ls x", always=("ls *",))], "ses_a", TOOL, ASK)
 

@@ -19,4 +19,4 @@ async def test_a_credential_that_can_not_be_read_ends_a_model_request_at_once(tm
         plugin = it.write("plugin_auth.py", "")
         fetch = PluginFetch(it.host, plugin, "http://x", lambda: credentials.find_sign_in("p") or {}, math.inf)
         with pytest.raises(ModelUnavailable, match="are broken"):
-            await asyncio.wait_for(fetch.post("/a", {}, b"{}"), 10)
+            await asyncio.wait_for(fetch.post("/a", {}, b"{}"), 60)

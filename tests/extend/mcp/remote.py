@@ -51,14 +51,14 @@ def running(kind: str, port: int, *more: str) -> Generator[str]:
 
 def opened(url: str) -> None:
     """Do what a browser does with an address that agrees at once."""
-    with urllib.request.urlopen(url, timeout=20) as answer:
+    with urllib.request.urlopen(url, timeout=60) as answer:
         answer.read()
 
 
 def led_to(url: str) -> str:
     """Return where a browser is led by the provider, as one on another machine: nothing answers there."""
     address = urlsplit(url)
-    connection = HTTPConnection(address.netloc, timeout=20)
+    connection = HTTPConnection(address.netloc, timeout=60)
     try:
         connection.request("GET", f"{address.path}?{address.query}")
         return connection.getresponse().headers["location"]

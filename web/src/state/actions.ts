@@ -108,8 +108,12 @@ export async function abort(): Promise<void> {
 
 type Reverted = Session & { outcome?: FileOutcome };
 
-/** The prompt that undo takes back next: the last one that still counts. */
+/** Whether an undo is at work, or was cut off: it has stored its diff when all files are restored. */
+export const isUndoBegun = (session: Session | undefined): boolean => session?.revert !== undefined && session.revert.diff === undefined;
+
+/** The prompt that undo takes back next: the last one that still counts, or that of an undo which was cut off. */
 export function lastPrompt(): string | undefined {
+  if (isUndoBegun(current.value)) return current.value?.revert?.messageID;
   const messages = conversationOf(place.value.sessionID).messages.value;
   const end = messages.findIndex((view) => view.info.value.id === current.value?.revert?.messageID);
   return messages.slice(0, end < 0 ? messages.length : end).findLast((view) => view.info.value.role === "user")?.info.value.id;

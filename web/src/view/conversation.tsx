@@ -2,7 +2,7 @@
 import { effect, signal, useComputed } from "@preact/signals";
 import { elementScroll, observeElementOffset, observeElementRect, Virtualizer, type VirtualizerOptions } from "@tanstack/virtual-core";
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
-import { redo } from "../state/actions";
+import { isUndoBegun, redo } from "../state/actions";
 import { loadOlder } from "../state/load";
 import { conversationOf, current, isBusy, place, type MessageView } from "../state/store";
 import { fail } from "../state/ui";
@@ -132,8 +132,7 @@ export function ConversationView() {
     return () => clearTimeout(timer);
   }, [views.length > 0]);
   const undone = held.messages.value.length - views.length;
-  // The point of an undo has its diff as soon as all files are restored.
-  const isUndoing = current.value?.revert?.diff === undefined;
+  const isUndoing = isUndoBegun(current.value);
   const last = views.at(-1);
   return (
     <div class="transcript-frame">
@@ -160,8 +159,8 @@ export function ConversationView() {
           </div>
           {isBusy.value && last?.info.value.role === "user" && <Working />}
           {undone > 0 && (
-            <div class="undone">
-              {formatNumber(undone, "message")} {isUndoing ? "are being undone." : "undone."}
+            <div class={isUndoing ? "undoing" : "undone"}>
+              {formatNumber(undone, "message")} {isUndoing ? "being undone. If this stays, the undo was cut off: undo again." : "undone."}
               <button type="button" class="link" onClick={() => void redo()}>
                 Redo
               </button>

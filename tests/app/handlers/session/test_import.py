@@ -24,7 +24,7 @@ from codeloop.schema.api.session_requests import (
     SessionId,
 )
 from codeloop.schema.errors import OperationError, UnknownError
-from codeloop.schema.message import AssistantMessage
+from codeloop.schema.message import AssistantMessage, Revert
 from codeloop.schema.part import TextPart, ToolPart, ToolStateCompleted
 from codeloop.schema.permission import Need
 from tests.support.examples import SHARED_FIXTURE_CHECKS, scale_examples
@@ -171,6 +171,13 @@ async def test_the_references_export_is_read(tmp_path: Path) -> None:
         assert isinstance(tool.state, ToolStateCompleted)
         assert tool.state.attachments
         assert tool.state.attachments[0].message_id == ANS
+
+
+async def test_an_undo_of_a_file_is_one_that_was_finished(tmp_path: Path) -> None:
+    async with open_scripted_project(tmp_path, []) as it:
+        given = document()
+        given["info"]["revert"] = {"messageID": USR, "snapshot": "0" * 40, "diff": "x"}
+        assert (await bring(it, given)).session.revert == Revert(message_id=USR, diff="")
 
 
 async def test_a_file_can_not_bring_permissions_along(tmp_path: Path) -> None:

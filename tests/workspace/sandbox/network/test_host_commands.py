@@ -18,7 +18,7 @@ from tests.support.sandbox_support import list_sandbox_params
 GET = """
 import sys, urllib.request
 try:
-    print(urllib.request.urlopen(sys.argv[1], timeout=20).read().decode())
+    print(urllib.request.urlopen(sys.argv[1], timeout=60).read().decode())
 except Exception as error:
     print(type(error).__name__, error)
 """

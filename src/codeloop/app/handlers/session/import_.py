@@ -104,7 +104,8 @@ def _read_session(project: Project, info: Any, notes: list[str]) -> Session:
         path="" if path == path.parent else str(path),
         workspace_id=None,
         share=None,
-        revert=replace(session.revert, snapshot=None, diff=None) if session.revert else None,
+        # No diff at all would say that the undo was cut off.
+        revert=replace(session.revert, snapshot=None, diff="") if session.revert else None,
     )
 
 
