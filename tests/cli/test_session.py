@@ -167,13 +167,16 @@ def test_sessions_of_all_projects_are_listed_with_their_directories(tmp_path: Pa
     desk = Desk(tmp_path)
     with serving(steps(Answer(text="Done."))) as server:
         desk.use(server)
-        shown(desk, "run", "--title", "Global", "hello")
+        (tmp_path / "other").mkdir()
+        shown(desk, "run", "--title", "Global", "--dir", str(tmp_path / "other"), "hello")
         desk.git("init", "-q")
         desk.git("commit", "-q", "--allow-empty", "-m", "x")
         shown(desk, "run", "--title", "Repo", "hello")
     assert [each["title"] for each in listed(desk)] == ["Repo"]
     assert [each["title"] for each in listed(desk, "--all")] == ["Repo", "Global"]
-    assert str(desk.work) in shown(desk, "session", "list", "--all")
+    everywhere = shown(desk, "session", "list", "--all")
+    assert str(desk.work) in everywhere
+    assert str(tmp_path / "other") in everywhere
 
 
 def test_a_list_says_that_it_stops_and_shows_names_that_are_found(tmp_path: Path) -> None:

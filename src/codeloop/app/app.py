@@ -12,6 +12,7 @@ from weakref import WeakSet
 from codeloop.app.models.open_models import ModelSource
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
+from codeloop.config.project_root import ProjectRoot
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import OPEN_PROJECTS, PROJECT_CHECK, PROJECT_IDLE
 from codeloop.schema.live_events import DirectoryRef, GlobalDisposed, InstanceDisposed
@@ -43,6 +44,8 @@ class App:
         self._opening: dict[Path, asyncio.Task[None]] = {}
         """The tasks that open projects, by directory."""
         self._projects: dict[Path, Project] = {}
+        self._roots: dict[Path, ProjectRoot] = {}
+        """The root that each directory was opened with last."""
         self._last_used: dict[Project, float] = {}
         """The times of the last requests, by `time.monotonic`."""
         self._retired: set[Project] = set()
@@ -85,7 +88,7 @@ class App:
             # `--trust` is for the directory that the user started in, not for those that clients name.
             is_own = directory == self.startup.directory.resolve()
             startup = replace(self.startup, directory=directory, trust=self.startup.trust and is_own)
-            settings: ProjectSettings = await asyncio.to_thread(find_settings, startup)
+            settings: ProjectSettings = self._keep_root(await asyncio.to_thread(find_settings, startup))
             real = settings.project_root.directory
             # Several names, by links, may lead to one directory; its project is open only once.
             if real not in self._projects:
@@ -93,6 +96,17 @@ class App:
             self._projects[directory] = self._projects.get(real) or await self._open_project(settings)
         finally:
             del self._opening[directory]
+
+    def _keep_root(self, settings: ProjectSettings) -> ProjectSettings:
+        """Keep a directory in its project, whose id may be another one by now, while its sessions are followed here."""
+        earlier = self._roots.setdefault(settings.project_root.directory, settings.project_root)
+        path = settings.paths.get_project_folder(earlier.project_id) / "codeloop.db"
+        directory = str(earlier.directory)
+        stores = (store for store in self.stores.list_open_stores() if store.path == path)
+        if earlier != settings.project_root and any(store.list_sessions(directory=directory) for store in stores):
+            return replace(settings, project_root=earlier)
+        self._roots[settings.project_root.directory] = settings.project_root
+        return settings
 
     async def _open_project(self, settings: ProjectSettings) -> Project:
         real = settings.project_root.directory

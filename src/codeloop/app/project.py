@@ -16,7 +16,7 @@ from codeloop.app.detect_language_server import has_language_server
 from codeloop.app.models.open_models import ModelSource, find_newest_model, make_providers, open_model_source
 from codeloop.app.runs import Runs
 from codeloop.app.services import Services
-from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings
+from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings, settle_place
 from codeloop.app.toolbox import find_search_tools, make_toolbox
 from codeloop.config.instructions import read_instructions
 from codeloop.config.project_root import record_root
@@ -68,8 +68,12 @@ async def open_project(
     with ExitStack() as on_failure:
         on_failure.callback(stores.release, store)
         record_root(settings.home, settings.project_root)
-        project = Project(settings, store, providers, models, reload, lambda: stores.release(store))
+        place = settle_place(settings, store)
+        on_failure.callback(place.release)
+        project = Project(settings, store, providers, models, reload, lambda: (place.release(), stores.release(store)))
         on_failure.pop_all()
+    for notice in place.notices:
+        project.warn(notice)
     # Processes note their temporary files there; those of killed ones are removed.
     for folder in (project.workspace.write_records_folder, project.snapshots.records_folder):
         remove_leftovers(folder)
@@ -123,7 +127,7 @@ class Project:
         providers: Providers,
         models: ModelSource,
         reload: Reload | None = None,
-        release_store: Callable[[], None] = lambda: None,
+        release_store: Callable[[], object] = lambda: None,
     ) -> None:
         project_root, paths = settings.project_root, settings.paths
         self.settings = settings

@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from msgspec import Struct
 from msgspec import field as struct_field
@@ -16,6 +16,7 @@ from msgspec import field as struct_field
 from codeloop.agent.request.shared_budget import SharedBudgets
 from codeloop.config.load import LoadedConfig, load_config
 from codeloop.config.paths import Paths, find_paths
+from codeloop.config.places import HeldPlace, Place, Places
 from codeloop.config.project_root import ProjectRoot, find_project_root
 from codeloop.config.sources import Layer, list_config_paths
 from codeloop.config.trust.state import TrustState, find_trust_state
@@ -29,6 +30,9 @@ from codeloop.schema.editor import RunInEditor
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON, replace
 from codeloop.tool.services import SaveBuffer
+
+if TYPE_CHECKING:
+    from codeloop.store.store import Store
 
 
 class Startup(Struct, frozen=True, kw_only=True):
@@ -290,3 +294,15 @@ def digest_surroundings(settings: ProjectSettings) -> str:
     from codeloop.extend.host.offer_cache import hash_surroundings
 
     return hash_surroundings(settings.project_root, settings.paths, settings.environment)
+
+
+def settle_place(settings: ProjectSettings, store: "Store") -> HeldPlace:
+    """Note that this process works in a project's folder, after taking over the sessions that moved there with it."""
+
+    def take_over(known: Place | None, here: Place) -> tuple[bool, list[str]]:
+        # Most folders are as they were.
+        from codeloop.app.take_over import Destination, take_over_at_open
+
+        return take_over_at_open(Destination(settings.paths, settings.project_root, store), known, here)
+
+    return Places(settings.paths).settle(settings.project_root, take_over)

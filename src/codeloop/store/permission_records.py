@@ -64,6 +64,16 @@ class PermissionRecords:
         values = (grant.id, grant.session_id, grant.time, grant.permission, _encode_json(grant.patterns).decode())
         self._db.execute("INSERT OR IGNORE INTO remembered VALUES (?1, ?2, '', ?3, ?4, ?5, '')", values)
 
+    def add_grants(self, grants: Sequence[Grant]) -> None:
+        """Store grants of another database as they are; those that are here already stay."""
+        for each in grants:
+            patterns = _encode_json(each.patterns).decode()
+            owner = (each.id, each.session_id, each.directory, each.time)
+            self._db.execute(
+                "INSERT OR IGNORE INTO remembered VALUES (?, ?, ?, ?, ?, ?, ?)",
+                (*owner, each.permission, patterns, each.place),
+            )
+
     def list_session_grants(self, session_id: str) -> list[Grant]:
         """Return the grants in force in a session: for its directory, or for it or a parent session."""
         return [_make_grant(row) for row in self._db.fetch_all(_SELECT_SESSION_GRANTS, session_id)]

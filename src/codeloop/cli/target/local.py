@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING
 
 from codeloop.app.extensions.open_with_extensions import open_with_extensions
@@ -58,9 +59,14 @@ def make_local_target(
         is_ours = project_root.vcs == "git" and session.project_id == project_root.project_id
         if get_directory_client is not None and is_ours and Path(session.directory).is_dir():
             return get_directory_client(session.directory)
+        way = "Go there (--dir), or resume a copy here (--fork)."
+        if not Path(session.root).is_dir():
+            way = (
+                f"That folder is gone. If it is this one now: codeloop session adopt {quote(session.root)}; "
+                "or resume a copy here (--fork)."
+            )
         raise UsageProblem(
-            f"Session {session.id} belongs to {session.directory}, not to {project_root.directory}. "
-            "Go there (--dir), or resume a copy here (--fork)."
+            f"Session {session.id} belongs to {session.directory}, not to {project_root.directory}. {way}"
         )
 
     return Target(

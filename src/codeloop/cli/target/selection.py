@@ -1,23 +1,30 @@
 """Finds the sessions, messages, agents and models that a user names, and prepares the session for a turn."""
 
+import asyncio
 from contextlib import suppress
 
+import click
+
 from codeloop.cli.options import Options
+from codeloop.cli.output.streams import can_ask_user
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.kit.text.suggest import MAX_SUGGESTIONS, find_similar, format_suggestion
-from codeloop.kit.text.terminal_text import one_line
+from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.agents import AGENT_LIST
 from codeloop.schema.api.project import PATH_GET, TOOL_LIST, ToolListQuery
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.schema.api.session_requests import (
+    SESSION_ADOPT,
     SESSION_CREATE,
     SESSION_EVERYTHING,
     SESSION_FORK,
     SESSION_GET,
     SESSION_LIST,
+    SESSION_MOVED,
     SESSION_UPDATE,
+    AdoptFolder,
     CreateSession,
     ForkSession,
     ListAllSessions,
@@ -59,7 +66,9 @@ async def find_session(client: Client, name: str | None) -> Session:
     problem = f"There is no session {name} in this project."
     elsewhere = _filter_by_name(await client.call(SESSION_EVERYTHING, ListAllSessions(limit=MAX_SESSIONS)), name)
     if elsewhere:
-        raise UsageProblem(f"{problem} {elsewhere[0].id} belongs to {elsewhere[0].directory}: go there.")
+        moved = await describe_moved_folders(client, elsewhere[0].directory)
+        way = f" {moved}" if moved else f" {elsewhere[0].id} belongs to {elsewhere[0].directory}: go there."
+        raise UsageProblem(f"{problem}{way}")
     raise UsageProblem(f"{problem}{_suggest_sessions(sessions, name)} `codeloop session list` shows them.")
 
 
@@ -71,11 +80,20 @@ async def find_local_session(client: Client, name: str | None) -> Session:
     session = await find_session(client, name)
     paths = await client.call(PATH_GET, NoArguments())
     if session.directory != paths.directory:
-        raise UsageProblem(
-            f"Session {session.id} belongs to {session.directory}, not to {paths.directory}. "
-            "Nothing was changed: go there."
-        )
+        way = await describe_moved_folders(client, session.directory) or "Go there."
+        problem = f"Session {session.id} belongs to {session.directory}, not to {paths.directory}."
+        raise UsageProblem(f"{problem} Nothing was changed. {way}")
     return session
+
+
+async def describe_moved_folders(client: Client, directory: str = "") -> str:
+    """Return the words on the newest folder that is gone and may be this one; "": there is none.
+
+    `directory`: the one of a session; then only that folder counts, and its being gone is enough.
+    """
+    folders = await client.call(SESSION_MOVED, NoArguments())
+    notices = (each.notice for each in folders if not directory or f"{directory}/".startswith(f"{each.directory}/"))
+    return next(notices, "")
 
 
 async def find_latest_session(client: Client, directory: str) -> Session:
@@ -91,6 +109,8 @@ async def find_latest_session(client: Client, directory: str) -> Session:
     problem = f"There is no session in this directory, {directory}."
     if any(session.directory == directory for session in sessions):
         raise UsageProblem(f"{problem} `codeloop session list --archived` shows the archived ones.")
+    if moved := await describe_moved_folders(client):
+        raise UsageProblem(f"{problem} {moved}")
     if not active:
         raise UsageProblem(f"{problem} `codeloop run MESSAGE` starts one.")
     title = one_line(active[0].title, 50)
@@ -108,7 +128,20 @@ async def choose_session(target: Target, options: Options) -> Session | None:
     try:
         return await find_latest_session(target.client, target.directory)
     except UsageProblem as error:
+        if can_ask_user() and await _offer_adoption(target.client):
+            return await find_latest_session(target.client, target.directory)
         raise UsageProblem(f"{error} Leave --continue out to start a new one.") from None
+
+
+async def _offer_adoption(client: Client) -> bool:
+    """Ask whether a folder that is gone is this one; if so, take its sessions over, and return True."""
+    for folder in await client.call(SESSION_MOVED, NoArguments()):
+        belong = "1 session belongs" if folder.sessions == 1 else f"{folder.sessions} sessions belong"
+        question = f"{belong} to {escape_controls(folder.directory)}, which is gone. Is that folder this one now?"
+        if await asyncio.to_thread(click.confirm, question, default=False, err=True):
+            await client.call(SESSION_ADOPT, AdoptFolder(directory=folder.directory))
+            return True
+    return False
 
 
 async def prepare_session(client: Client, options: Options, session: Session | None) -> Session:

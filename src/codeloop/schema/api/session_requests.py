@@ -79,6 +79,23 @@ class ImportSession(Wire):
     messages: Any
 
 
+class MovedFolder(Wire):
+    """A folder that is gone and may be this one now: it was the same, or has the same project or remote.
+
+    `sessions`: how many it has. `notice`: the words that name the command that takes them over.
+    """
+
+    directory: str
+    sessions: int
+    notice: str
+
+
+class AdoptFolder(Wire):
+    """Takes over the sessions of a folder that is gone, because this one is it now. `directory`: absolute."""
+
+    directory: str
+
+
 class ImportedSession(Wire):
     """The session that was made; `notes` say what could not be imported."""
 
@@ -118,6 +135,17 @@ SESSION_EVERYTHING = Operation(
     ListAllSessions,
     list[Session],
     "session.session:list_all_sessions",
+)
+SESSION_MOVED = Operation(
+    "session.movedFolders",
+    "GET",
+    "/session/moved-folders",
+    NoArguments,
+    list[MovedFolder],
+    "session.adopt:list_moved_folders",
+)
+SESSION_ADOPT = Operation(
+    "session.adopt", "POST", "/session/adopt", AdoptFolder, list[Session], "session.adopt:adopt_folder"
 )
 STOP_ALL = Operation(
     "session.stopAll", "POST", "/session/stop-all", NoArguments, StoppedSessions, "session.stop_all:stop_all"

@@ -29,12 +29,18 @@ if TYPE_CHECKING:
     from codeloop.workspace.snapshot.scanner import Scanner
     from codeloop.workspace.snapshot.stat_cache import StatCacheFile
 
-_CACHE_NAME = "files.msgpack"
+CACHE_NAME = "files.msgpack"
+"""The file in a store's folder with the cache of the work tree's files."""
 _OPEN_STEPS_NAME = "open-steps"
 # A cache of fewer bytes is that of a small work tree, about 3,000 files: its scan is not worth to be begun early.
 _LARGE_CACHE_BYTES = 300_000
 # The first scan begins so long after its turn, in s: most answers that come sooner call no tool.
 _EARLY_SCAN_DELAY = 0.3
+
+
+def get_store_folder(stores: Path, root: Path) -> Path:
+    """Return the folder of a work tree's snapshots in the folder for those of all work trees of a project."""
+    return stores / sha1(os.fsencode(root), usedforsecurity=False).hexdigest()[:16]
 
 
 class OmittedPath(msgspec.Struct, frozen=True):
@@ -85,7 +91,7 @@ class Snapshots:
         self.environment = environment
         # Where undo records its writes in progress, as of `replace_files`.
         self.records_folder = folder.with_name(RECORDS_FOLDER)
-        self.objects = ObjectStore(folder / sha1(os.fsencode(self.root), usedforsecurity=False).hexdigest()[:16])
+        self.objects = ObjectStore(get_store_folder(folder, self.root))
         self.jobs = FileJobs(self._count_files, self._read_progress)
         self._excluded = tuple(Path(os.path.realpath(path)) for path in (*excluded, folder))
         self._disabled_reason = _find_disabled_reason(self.root, environment)
@@ -118,7 +124,7 @@ class Snapshots:
         # Imported late, as the scanner is.
         from codeloop.workspace.snapshot.stat_cache import StatCacheFile
 
-        return StatCacheFile(self.root, self.objects.folder / _CACHE_NAME)
+        return StatCacheFile(self.root, self.objects.folder / CACHE_NAME)
 
     def mark_changed(self) -> None:
         """Record that the work tree may have changed, so that the next `take` scans it."""
@@ -158,7 +164,7 @@ class Snapshots:
         """Return whether the work tree was large at its last scan; one with git that was never scanned may be."""
         try:
             # Without the module of the cache: most turns need no scan.
-            return (self.objects.folder / _CACHE_NAME).stat().st_size > _LARGE_CACHE_BYTES
+            return (self.objects.folder / CACHE_NAME).stat().st_size > _LARGE_CACHE_BYTES
         except OSError:
             return find_git_folder(self.root) is not None
 

@@ -4,6 +4,7 @@ It renames, forks, compacts, archives, deletes and moves it, and pins one of its
 `session list` and `session search` are in `session_list.py`.
 """
 
+import os
 import sys
 from pathlib import Path
 
@@ -27,10 +28,12 @@ from codeloop.schema.api.session_inputs import SUMMARIZE, MessageWithParts, Summ
 from codeloop.schema.api.session_messages import PART_UPDATE, SESSION_MESSAGES, SESSION_QUEUED, ListMessages, UpdatePart
 from codeloop.schema.api.session_reports import SESSION_CONTEXT, SESSION_COST
 from codeloop.schema.api.session_requests import (
+    SESSION_ADOPT,
     SESSION_CHILDREN,
     SESSION_DELETE,
     SESSION_GET,
     SESSION_UPDATE,
+    AdoptFolder,
     ArchiveTime,
     SessionId,
     UpdateSession,
@@ -228,6 +231,18 @@ def pin(name: str | None, at: str, *, remove: bool) -> None:
         click.echo(f"{'Unpinned' if remove else 'Pinned'} {message.info.id}.")
 
     run_with_session(name, set_pinned)
+
+
+@session.command()
+@click.argument("folder", type=click.Path())
+def adopt(folder: str) -> None:
+    """Take over the sessions of FOLDER, which is gone, with their undo: it is this folder now.
+
+    A folder that was renamed or moved is mostly found by itself.
+    """
+    path = os.path.normpath(Path.cwd() / folder)
+    for each in run_with_client(lambda client: client.call(SESSION_ADOPT, AdoptFolder(directory=path))):
+        click.echo(f"{each.id}  {format_time(each.time.updated)}  {one_line(each.title, 70)}")
 
 
 @session.command()

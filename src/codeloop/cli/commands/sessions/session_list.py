@@ -8,7 +8,7 @@ import click
 from codeloop.cli.options import JSON_OPTION
 from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.run_with_client import run_with_client
-from codeloop.cli.target.selection import MAX_SESSIONS
+from codeloop.cli.target.selection import MAX_SESSIONS, describe_moved_folders
 from codeloop.client.client import Client
 from codeloop.client.formatting import format_cost, format_time
 from codeloop.config.project_root import GLOBAL_PROJECT_ID
@@ -67,6 +67,8 @@ def list_sessions(*, as_json: bool, limit: int, everything: bool, archived: bool
         _show_rows(rows, current_directory)
     if len(roots) > limit:
         click.echo(f"{limit} of {len(roots)} sessions are shown. Add -n {len(roots)} to show all.", err=True)
+    elif not rows and not as_json and not everything and (moved := run_with_client(describe_moved_folders)):
+        click.echo(f"No session of this folder. {moved}", err=True)
     elif not rows and not as_json:
         exception = " except archived ones (--archived)" if any(not session.parent_id for session in sessions) else ""
         click.echo(f'No sessions yet{exception}. Start one: codeloop run "what is this project about?"', err=True)

@@ -1,0 +1,345 @@
+"""Takes over the sessions of a folder, with their undo, when its path or the id of its project has changed.
+
+A folder gets another project id by its first commit, by `git init`, or when its repository is gone. Sessions are stored
+by project and name their folder, so they have to move along.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import closing, suppress
+from pathlib import Path
+
+import msgspec
+
+from codeloop.app.handlers.session.session_copies import make_events
+from codeloop.config.paths import Paths
+from codeloop.config.places import Place, Places, is_in_doubt
+from codeloop.config.project_root import GLOBAL_PROJECT_ID, ProjectRoot
+from codeloop.kit.git import find_git_folder
+from codeloop.kit.remove_tree import remove_tree
+from codeloop.schema.event import (
+    StoredEvent,
+    Todos,
+    TodoUpdated,
+    make_message_updated,
+    make_part_updated,
+    make_session_deleted,
+    make_session_updated,
+)
+from codeloop.schema.message import AssistantMessage, Message, MessagePath, Session
+from codeloop.schema.part import Part, PatchPart, SnapshotPart, StepFinishPart, StepStartPart
+from codeloop.schema.wire import replace
+from codeloop.store.conversation import Entry
+from codeloop.store.database import StoreError
+from codeloop.store.queries import NO_LIMIT, SessionFilter
+from codeloop.store.store import Store
+from codeloop.workspace.snapshot.moved_store import link_objects, make_tree_mapping
+from codeloop.workspace.snapshot.object_store import ObjectStore
+from codeloop.workspace.snapshot.snapshots import get_store_folder
+
+
+class Destination(msgspec.Struct, frozen=True):
+    """The folder that sessions are taken over to, and the store of its project."""
+
+    paths: Paths
+    project_root: ProjectRoot
+    store: Store
+
+    @property
+    def root(self) -> str:
+        """The top of its work tree."""
+        return str(self.project_root.root)
+
+
+class _Ground(msgspec.Struct, frozen=True):
+    """Where sessions are taken from (`source`), and where they go to. `old`: the folder before it was moved there."""
+
+    to: Destination
+    source: Store
+    old: str
+
+    @property
+    def target(self) -> Store:
+        """The store that they go to; it may be the source."""
+        return self.to.store
+
+    def map_path(self, path: str) -> str:
+        """Return a path in the old folder as one in the new one; others stay."""
+        return self.to.root + path[len(self.old) :] if is_within(path, self.old) else path
+
+
+def is_within(path: str, folder: str) -> bool:
+    """Return whether a path is a folder or below it."""
+    return path == folder or path.startswith(folder.rstrip("/") + "/")
+
+
+def take_over_at_open(destination: Destination, known: Place | None, here: Place) -> tuple[bool, list[str]]:
+    """Take over what belongs to the folder of a project that is opened there for the first time with its id.
+
+    Returns whether nothing is left that is in use now, and notices for the user. Raises StoreError.
+    """
+    places, notices = Places(destination.paths), list[str]()
+    old_id = GLOBAL_PROJECT_ID if known is None else known.project_id
+    # By the project of what may be here, and the folder that is in use while somebody works on it.
+    sources = [(old_id, here.root)] if old_id != here.project_id else []
+    others = list(places.list_others(here.root))
+    sources += [
+        (place.project_id, place.root)
+        for place in others
+        if is_within(place.root, here.root) or is_within(here.root, place.root)
+    ]
+    is_complete = True
+    for source_id, root in sources:
+        with places.claim(root) as is_free:
+            taking = _TakeOver(destination, here.root)
+            is_complete = (taking.take(source_id) if is_free else not taking.find(source_id)) and is_complete
+    if not is_complete:
+        notices.append("Sessions of this folder are open in another codeloop: they are found here once it has ended.")
+    for place in others:
+        if is_in_doubt(place, here) and place.is_gone:
+            notices += _take_over_moved(destination, place, here)
+    return is_complete, notices
+
+
+def _take_over_moved(destination: Destination, place: Place, here: Place) -> list[str]:
+    """Take over the sessions of a folder that is gone if it is certainly this one; return notices for the user."""
+    count = count_sessions(destination, place)
+    is_same_folder = (place.inode, place.device) == (here.inode, here.device)
+    if not count or not is_same_folder:
+        # One that only shares the project may be a clone or a work tree that was removed.
+        return []
+    is_same_project = place.project_id == here.project_id != GLOBAL_PROJECT_ID and (Path(here.root) / ".git").is_dir()
+    taking = _TakeOver(destination, place.root)
+    # A file system gives the number of a removed folder to a new one.
+    if not is_same_project and not taking.finds_changed_file(place.project_id):
+        return [describe_doubt(place.root, count)]
+    with Places(destination.paths).claim(place.root) as is_free:
+        if is_free:
+            taking.take(place.project_id)
+    found = _count(len(taking.taken))
+    return [f"The {found} of {place.root} go on here: it was moved to {here.root}."] if taking.taken else []
+
+
+def describe_doubt(root: str, count: int) -> str:
+    """Return the words that name the sessions of a folder that is gone, and the command that takes them over."""
+    import shlex
+
+    belong = "belongs" if count == 1 else "belong"
+    return (
+        f"{_count(count)} {belong} to {root}, which is gone. "
+        f"If that folder is this one now: codeloop session adopt {shlex.quote(root)}"
+    )
+
+
+def _count(number: int) -> str:
+    return f"{number} session{'' if number == 1 else 's'}"
+
+
+def count_sessions(destination: Destination, place: Place) -> int:
+    """Return the number of sessions of a folder that are no subagents'; 0 if their database can't be read."""
+    with suppress(StoreError):
+        for store in _open_store(destination, place.project_id):
+            sessions = store.queries.find_sessions(SessionFilter(only_roots=True, limit=NO_LIMIT))
+            return sum(is_within(each.directory, place.root) for each in sessions)
+    return 0
+
+
+def list_moved_folders(destination: Destination) -> list[tuple[Place, int]]:
+    """Return the folders that are gone and may be this project's now, the newest first, with their sessions' number."""
+    places, root = Places(destination.paths), destination.root
+    here = places.look(destination.project_root, places.read(root))
+    gone = (place for place in places.list_others(root) if is_in_doubt(place, here) and place.is_gone)
+    return [(place, count) for place in gone if (count := count_sessions(destination, place))]
+
+
+def adopt_folder(destination: Destination, root: str) -> list[Session]:
+    """Take over the sessions of a folder that is gone, whatever its project, because the user says so."""
+    taking = _TakeOver(destination, root)
+    for path in destination.paths.find_databases():
+        taking.take(path.parent.name)
+    return taking.taken
+
+
+def _open_store(destination: Destination, project_id: str) -> Iterator[Store]:
+    """Yield the store of a project, if it has one."""
+    path = destination.paths.get_project_folder(project_id) / "codeloop.db"
+    if path == destination.store.path:
+        yield destination.store
+    elif path.exists():
+        # One that is damaged must not keep this folder's project from being opened.
+        with suppress(StoreError), closing(Store(path)) as store:
+            yield store
+
+
+class _TakeOver:
+    """Takes over the sessions of the folder `old`, which may be the same as that of the project of `settings`."""
+
+    def __init__(self, destination: Destination, old: str) -> None:
+        self.taken: list[Session] = []
+        """Those that were taken over and are no subagents'."""
+        self._destination = destination
+        self._old = old
+
+    def find(self, source_id: str) -> list[Session]:
+        """Return the sessions of a project that `take` would take."""
+        for source in _open_store(self._destination, source_id):
+            return _find_ours(self._make_ground(source))
+        return []
+
+    def finds_changed_file(self, source_id: str) -> bool:
+        """Return whether a file is there that one of the sessions has changed."""
+        for source in _open_store(self._destination, source_id):
+            ground = self._make_ground(source)
+            for session in _find_ours(ground):
+                for _, part in source.queries.search_parts(session.id, '"type":"patch"'):
+                    if isinstance(part, PatchPart) and any(map(os.path.isfile, map(ground.map_path, part.files))):
+                        return True
+        return False
+
+    def take(self, source_id: str) -> bool:
+        """Take sessions from a project; return False if a process works on one of them, which stays."""
+        is_complete = True
+        for source in _open_store(self._destination, source_id):
+            ground = self._make_ground(source)
+            emptied_roots: set[str] = set()
+            for session in _find_ours(ground):
+                family = _list_family(source, session)
+                if any(source.leases.is_held(each.id) for each in family):
+                    is_complete = False
+                    continue
+                _link_snapshots(ground, session.root)
+                emptied_roots.add(session.root)
+                _move_family(ground, family)
+                self.taken.append(session)
+            _remove_unused(ground, emptied_roots)
+        return is_complete
+
+    def _make_ground(self, source: Store) -> _Ground:
+        return _Ground(self._destination, source, self._old)
+
+
+def _find_ours(ground: _Ground) -> list[Session]:
+    sessions = ground.source.queries.find_sessions(SessionFilter(only_roots=True, limit=NO_LIMIT))
+    return [session for session in sessions if _is_ours(ground, session)]
+
+
+def _is_ours(ground: _Ground, session: Session) -> bool:
+    """Return whether a session's folder belongs to the project that is opened, and its record says otherwise."""
+    if not is_within(session.directory, ground.old):
+        return False
+    project_root = ground.to.project_root
+    directory, root = ground.map_path(session.directory), str(project_root.root)
+    if (session.project_id, session.root, session.directory) == (project_root.project_id, root, directory):
+        return False
+    if project_root.vcs is None:
+        return directory == root
+    # A repository of its own, further inside, keeps its sessions.
+    folder = Path(directory)
+    while str(folder) != root:
+        if find_git_folder(folder) is not None:
+            return False
+        folder = folder.parent
+    return True
+
+
+def _list_family(store: Store, session: Session) -> list[Session]:
+    family = [session]
+    for each in family:
+        family += store.list_sessions(parent=each.id, limit=NO_LIMIT)
+    return family
+
+
+def _move_family(ground: _Ground, family: list[Session]) -> None:
+    """Store a session and those of its subagents in the target, then delete them in the source.
+
+    Killed in between, it is called again: what is in the target already stays as it is.
+    """
+    project_root = ground.to.project_root
+    objects = ObjectStore(_get_snapshots(ground.target, project_root.root))
+    events: list[StoredEvent] = []
+    for session in family:
+        if ground.source is not ground.target and ground.target.find_session(session.id) is not None:
+            continue
+        map_tree = make_tree_mapping(objects, ground.map_path(session.root), str(project_root.root))
+        entries = [_map_entry(ground, each, map_tree) for each in ground.source.read_conversation(session.id).entries]
+        moved = _map_session(ground, session, map_tree)
+        if ground.source is ground.target:
+            events.append(make_session_updated(moved))
+            for entry in entries:
+                events += (make_message_updated(entry.info), *map(make_part_updated, entry.parts))
+        else:
+            events += make_events(moved, entries)
+        if todos := ground.source.list_todos(session.id):
+            events.append(TodoUpdated(properties=Todos(session_id=session.id, todos=todos)))
+    ground.target.append(*events)
+    if ground.source is ground.target:
+        return
+    if ground.old == ground.to.root:
+        for session in family:
+            if (facts := ground.source.facts.find(session.id)) is not None:
+                ground.target.facts.add(session.id, facts)
+        ground.target.permissions.add_grants(ground.source.permissions.list_session_grants(family[0].id))
+    ground.source.append(*(make_session_deleted(each) for each in reversed(family)))
+
+
+def _map_session(ground: _Ground, session: Session, map_tree: Callable[[str], str]) -> Session:
+    project_root = ground.to.project_root
+    directory = ground.map_path(session.directory)
+    path = os.path.relpath(directory, project_root.root)
+    revert = session.revert
+    if revert is not None and revert.snapshot is not None:
+        revert = replace(revert, snapshot=map_tree(revert.snapshot))
+    return replace(
+        session,
+        project_id=project_root.project_id,
+        directory=directory,
+        path="" if path == "." else path,
+        revert=revert,
+    )
+
+
+def _map_entry(ground: _Ground, entry: Entry, map_tree: Callable[[str], str]) -> Entry:
+    info: Message = entry.info
+    if isinstance(info, AssistantMessage):
+        cwd = ground.map_path(info.path.cwd)
+        info = replace(info, path=MessagePath(cwd=cwd, root=str(ground.to.project_root.root)))
+    return Entry(info, tuple(_map_part(ground, part, map_tree) for part in entry.parts))
+
+
+def _map_part(ground: _Ground, part: Part, map_tree: Callable[[str], str]) -> Part:
+    match part:
+        case PatchPart():
+            return replace(part, hash=map_tree(part.hash), files=[ground.map_path(file) for file in part.files])
+        case StepStartPart(snapshot=str(tree)) | StepFinishPart(snapshot=str(tree)) | SnapshotPart(snapshot=tree):
+            return replace(part, snapshot=map_tree(tree))
+        case _:
+            return part
+
+
+def _get_snapshots(store: Store, root: Path | str) -> Path:
+    return get_store_folder(store.path.with_name("snapshot"), Path(root))
+
+
+def _link_snapshots(ground: _Ground, old_root: str) -> None:
+    """Have the snapshots of a folder where those of the new one are looked for, and the full outputs of tools."""
+    old = _get_snapshots(ground.source, old_root)
+    new = _get_snapshots(ground.target, ground.to.project_root.root)
+    with suppress(OSError):
+        if old != new:
+            link_objects(old, new)
+    old_scratch = replace(ground.to.project_root, root=Path(old_root)).get_scratch_folder(ground.source.path.parent)
+    new_scratch = ground.to.project_root.get_scratch_folder(ground.target.path.parent)
+    with suppress(OSError):
+        if old_scratch.is_dir() and not new_scratch.exists():
+            new_scratch.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            old_scratch.rename(new_scratch)
+
+
+def _remove_unused(ground: _Ground, roots: Iterable[str]) -> None:
+    """Remove the snapshots of folders that no session of the source needs any more."""
+    used = {each.root for each in ground.source.queries.find_sessions(SessionFilter(limit=NO_LIMIT))}
+    here = _get_snapshots(ground.target, ground.to.project_root.root)
+    for root in roots:
+        folder = _get_snapshots(ground.source, root)
+        if root not in used and folder != here:
+            remove_tree(folder)
