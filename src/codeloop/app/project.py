@@ -137,6 +137,7 @@ class Project:
         self.workspace.rules = ProjectRules(self.engine, settings.config.default_agent or "build")
         self._head = Head(project_root.root)
         self.runs = Runs(self.engine, self.report_branch_change)
+        self.workspace.on_job_end = self.runs.go_on_after
         self._settings_watch = SettingsWatch(settings)
         self._running_requests = 0
         # The stack closes the last entry first: turns end before what they use, and the store last of all.
