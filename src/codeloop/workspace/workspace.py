@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from codeloop.workspace.process.background_jobs import Job
     from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
     from codeloop.workspace.process.shells import Shells
+    from codeloop.workspace.sandbox.network.published_ports import PublishedPort
     from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
     from codeloop.workspace.search.file_index import FileIndex
     from codeloop.workspace.search.ripgrep import Ripgrep
@@ -105,6 +106,8 @@ class Workspace:
         self._services: list[RunningService] = []
         self.on_job_end: Callable[[Job], None] = lambda _job: None
         """Called when a command in the background has ended."""
+        self.on_listen: Callable[[Job, PublishedPort], None] = lambda _job, _port: None
+        """Called when the user can reach a port that a command in the background listens on."""
 
     @property
     def write_records_folder(self) -> Path:
@@ -122,6 +125,7 @@ class Workspace:
 
         shells = self._close_later(Shells())
         shells.jobs.on_end = lambda job: self.on_job_end(job)
+        shells.jobs.on_listen = lambda job, port: self.on_listen(job, port)
         return shells
 
     @property

@@ -2,14 +2,17 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from codeloop.workspace.process.running_command import RunningCommand
 from codeloop.workspace.sandbox.protected_files import MovedFile
+
+if TYPE_CHECKING:
+    from codeloop.workspace.sandbox.network.published_ports import PublishedPort
 
 # The model may still read the output of ended jobs; of more than this many the oldest are forgotten.
 _MAX_ENDED_JOBS = 64
@@ -58,6 +61,8 @@ class Job:
         self.is_end_known = False
         """Whether the model has read how it ended, or ended it."""
         self.running = running
+        self.addresses: dict[int, str] = {}
+        """By the port that it listens on in its sandbox, the address by which the user reaches it."""
         self.on_end: Callable[[Job], None] = lambda _job: None
         self._has_output = asyncio.Event()
         running.on_output = self._has_output.set
@@ -121,6 +126,8 @@ class Jobs:
         self._count = 0
         self.on_end: Callable[[Job], None] = lambda _job: None
         """Called when a job has ended."""
+        self.on_listen: Callable[[Job, PublishedPort], None] = lambda _job, _port: None
+        """Called when the user can reach a port of a job."""
 
     def add(self, session: str, command: str, running: RunningCommand, *, start_time: float | None = None) -> Job:
         """Add a started command. The oldest ended jobs are forgotten. `start_time`: of a command that is overdue."""
@@ -128,6 +135,7 @@ class Jobs:
         job = Job(f"bash_{self._count}", session, command, running, start_time)
         job.on_end = lambda job: self.on_end(job)
         self._jobs[job.id] = job
+        running.on_background()
         ended_ids = [each.id for each in self._jobs.values() if each.status != "running"]
         for job_id in ended_ids[:-_MAX_ENDED_JOBS]:
             del self._jobs[job_id]
@@ -163,6 +171,16 @@ class Jobs:
     def count_running(self) -> int:
         """Return the number of jobs that still run."""
         return sum(job.status == "running" for job in self._jobs.values())
+
+    def change_ports(self, new: "Iterable[PublishedPort]", gone: "Iterable[PublishedPort]") -> None:
+        """Add ports to the job that was started last, and remove others."""
+        running_jobs = [job for job in self._jobs.values() if job.status == "running"]
+        for port in new if running_jobs else ():
+            running_jobs[-1].addresses[port.port] = port.address
+            self.on_listen(running_jobs[-1], port)
+        for port in gone:
+            for job in self._jobs.values():
+                job.addresses.pop(port.port, None)
 
     async def close(self) -> None:
         """End all jobs."""

@@ -62,6 +62,8 @@ class RunningCommand:
         self._warnings: list[str] = []
         self._protected = protected
         self.on_output: Callable[[], None] | None = None
+        self.on_background: Callable[[], None] = lambda: None
+        """Called when it begins to run in the background."""
         self.text = text
         self._state_output = bytearray()
         # For the output, for the state of the shell, and one that shows by its end that no process is left.

@@ -34,7 +34,7 @@ from codeloop.workspace.sandbox.name_watch import NameWatch
 from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
 from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
-from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
+from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, ProcessStarter, protect_own_memory
 from codeloop.workspace.sandbox.protected_files import NO_WATCH, ProtectedFiles, SandboxWatch
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE, SandboxedStart, find_all_refusals
 from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes
@@ -48,6 +48,7 @@ from codeloop.workspace.sandbox.secret_variables import (
 
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
+    from codeloop.workspace.sandbox.network.published_ports import PublishedPorts
 
 _BASH_PATHS = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
 # A command may take this many times as long as it took before.
@@ -76,7 +77,8 @@ class ShellCommand(Struct, frozen=True):
     `policy`: the policy of its sandbox; None: it runs without one. `watch`: see SandboxWatch. `has_grants`: its sandbox
     allows more than those of other commands, so variables that these exported must not steer it.
     `is_isolated`: its directory and variables are not passed to the next command. `goes_on`: at its timeout it becomes
-    a background command; else it is ended. `find_more_time`: called at the timeout, returns further seconds.
+    a background command; else it is ended. `publishes_ports`: the user reaches the ports that it listens on in the
+    background. `find_more_time`: called at the timeout, returns further seconds.
     """
 
     text: str
@@ -87,6 +89,7 @@ class ShellCommand(Struct, frozen=True):
     has_grants: bool = False
     is_isolated: bool = False
     goes_on: bool = False
+    publishes_ports: bool = False
     find_more_time: Callable[[], float] = lambda: 0
 
 
@@ -112,6 +115,7 @@ class Shells:
         # What codeloop left when it was killed, to be told with the next command.
         self._recovered: list[str] = []
         self._states: dict[str, ShellState] = {}
+        self._published_ports: WeakKeyDictionary[ProcessStarter, PublishedPorts] = WeakKeyDictionary()
         self.warned: set[str] = set()
         """Warnings that were already shown to the user, and notes that were shown to the model."""
         self._slow_commands = SlowCommands()
@@ -194,9 +198,22 @@ class Shells:
         """Whether a job runs in the background."""
         return bool(self.jobs.count_running())
 
+    def _publish_ports(self, network: ProcessStarter) -> None:
+        """Let the user reach the ports that background commands listen on in a network of sandboxes."""
+        # Imported late: few commands run in the background.
+        from codeloop.workspace.sandbox.network.published_ports import PublishedPorts
+
+        published = self._published_ports.get(network)
+        if published is None:
+            published = PublishedPorts(network, lambda: bool(self.jobs.count_running()), self.jobs.change_ports)
+            self._published_ports[network] = published
+        published.start()
+
     async def close(self) -> None:
         """End every job and all other processes of commands."""
         await self.jobs.close()
+        for published in self._published_ports.values():
+            await published.close()
         await self.sandboxes.close()
         self._names.close()
         for early_cleaning in self._early_cleaning.values():
@@ -244,6 +261,8 @@ class Shells:
                 hidden.keys() - set(PROXY_VARIABLES),
                 self.sandboxes.measure_file_clock(sandbox),
             )
+            if command.publishes_ports and (network := self.sandboxes.find_network(sandbox)) is not None:
+                running.on_background = partial(self._publish_ports, network)
             running.find_refusals = partial(self._find_refusals, start, running)
             await running.start(
                 sandbox.starter, shell, state, environment, self._sandbox_variables | context.pinned_variables

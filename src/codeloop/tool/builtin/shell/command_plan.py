@@ -121,6 +121,7 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
         watch=make_watch(work, ctx.session, keeps_ignored=line.analysis.is_destructive),
         has_grants=grants != NO_GRANTS,
         goes_on=not params.unchanged,
+        publishes_ports=work.sandbox.ports,
         find_more_time=find_more_time,
     )
     return CommandPlan(command, context, sandbox, directory, folder)
