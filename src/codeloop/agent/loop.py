@@ -14,20 +14,19 @@ async def run(engine: Engine, session_id: str) -> Stop:
     cache = RequestCache()
     has_asked = False
     configured_budget = engine.turn_settings.configured_budget
-    if engine.snapshots is not None:
-        engine.snapshots.begin_early()
-        if engine.snapshots.has_open_steps():
-            # Imported late: few processes are killed.
-            from codeloop.agent.answer.cut_off_steps import close_cut_off_steps
-
-            await close_cut_off_steps(engine.store, engine.snapshots, session_id)
+    await _prepare_snapshots(engine, session_id)
     while True:
+        if engine.workspace.has_jobs:
+            # Imported late: few turns have commands in the background.
+            from codeloop.agent.ended_commands import tell_ended_commands
+
+            await tell_ended_commands(engine, session_id)
         if configured_budget is not None:
             await configured_budget.check()
         match decide_next_move(engine.store.read_context(session_id), engine.turn_settings):
             case Stop() as stop:
                 # A run that found nothing to do sends no reminder: it would wake the model for nothing.
-                end = await stop_or_remind(engine, session_id, stop) if has_asked else stop
+                end = await _end_turn(engine, session_id, stop) if has_asked else stop
                 if end is not None:
                     return end
             case Recover() as move:
@@ -57,3 +56,24 @@ async def run(engine: Engine, session_id: str) -> Stop:
                     # Otherwise the next move is to stop, with the budget's refusal as the reason.
                     if is_affordable:
                         await ask_model(engine, session_id, move, cache)
+
+
+async def _prepare_snapshots(engine: Engine, session_id: str) -> None:
+    if engine.snapshots is None:
+        return
+    engine.snapshots.begin_early()
+    if engine.snapshots.has_open_steps():
+        # Imported late: few processes are killed.
+        from codeloop.agent.answer.cut_off_steps import close_cut_off_steps
+
+        await close_cut_off_steps(engine.store, engine.snapshots, session_id)
+
+
+async def _end_turn(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
+    """Return how the turn ends; None: it continues, after a reminder or the end of a command that it waited for."""
+    settled = stop
+    if engine.workspace.has_jobs:
+        from codeloop.agent.ended_commands import settle_overdue
+
+        settled = await settle_overdue(engine, session_id, stop)
+    return await stop_or_remind(engine, session_id, settled) if settled is not None else None

@@ -63,13 +63,14 @@ class Stop(Struct, frozen=True):
     """End the turn. `message`: the reason in one line, if the turn is not simply done.
 
     `test_changes`: a phrase for each existing test that the turn changed. `has_unchecked_edits`: files changed, the
-    project has checks, and none ran.
+    project has checks, and none ran. `unended_commands`: did not end within their timeout, and still run.
     """
 
     reason: StopReason
     message: str = ""
     test_changes: tuple[str, ...] = ()
     has_unchecked_edits: bool = False
+    unended_commands: tuple[str, ...] = ()
 
 
 class Compact(Struct, frozen=True):

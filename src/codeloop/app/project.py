@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from codeloop.agent.calls.call_rules import ProjectRules
 from codeloop.agent.engine import Engine, OutputLimits, TurnSettings
@@ -39,6 +39,10 @@ from codeloop.workspace.files.temp_files import remove_leftovers
 from codeloop.workspace.git.head import Head
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from codeloop.workspace.process.background_jobs import Job
+    from codeloop.workspace.sandbox.network.published_ports import PublishedPort
 
 _LOG = logging.getLogger("codeloop.app")
 Reload = Callable[[], Awaitable[None]]
@@ -141,6 +145,8 @@ class Project:
         self.workspace.rules = ProjectRules(self.engine, settings.config.default_agent or "build")
         self._head = Head(project_root.root)
         self.runs = Runs(self.engine, self.report_branch_change)
+        self.workspace.on_job_end = self.runs.go_on_after
+        self.workspace.on_listen = self._report_port
         self._settings_watch = SettingsWatch(settings)
         self._running_requests = 0
         # The stack closes the last entry first: turns end before what they use, and the store last of all.
@@ -287,6 +293,15 @@ class Project:
             self.engine.agents.update(self.engine.rulebook.build_agents(find_model))
             self._notify(_describe_change(changed_settings))
         return self._settings_watch.is_outdated
+
+    def _report_port(self, job: "Job", port: "PublishedPort") -> None:
+        """Show the user where they reach a port of a command; tell the model, if that is another one."""
+        self._notify(f"{job.id} listens on port {port.port}: {port.address}")
+        if port.host_port != port.port:
+            self.services.notices.add(
+                job.session,
+                f"Port {port.port} of {job.id} is in use on the user's machine: they reach it at {port.address}.",
+            )
 
     def _notify(self, message: str, variant: Literal["info", "error"] = "info") -> None:
         """Write a message to the log, and show it to all followers."""

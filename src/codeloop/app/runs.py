@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Generator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from functools import partial
-from typing import Any, Literal, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, Protocol, TypeVar
 from weakref import WeakValueDictionary
 
 from msgspec import Struct
@@ -24,6 +24,9 @@ from codeloop.schema.message import describe_relocation, format_model_ref
 from codeloop.schema.wire import replace
 from codeloop.store.lease import get_session_stop_file, request_stop, wait_for_stop
 from codeloop.tool.toolbox import Toolbox
+
+if TYPE_CHECKING:
+    from codeloop.workspace.process.background_jobs import Job
 
 T = TypeVar("T")
 FirstWork = Callable[[], Awaitable[None]]
@@ -83,6 +86,8 @@ class Runs:
         """By session id. Only tasks hold a run, so that runs of idle sessions go away by themselves."""
         self._tasks: set[asyncio.Task[Any]] = set()
         """All turns and titles: the event loop holds tasks only weakly, and could lose one that just waits."""
+        self._settings_to_go_on: dict[str, TurnSettings] = {}
+        """The settings of the last turn of sessions whose commands still run, past their timeout."""
 
     def _get_run(self, session_id: str) -> SessionRun:
         run = self._runs.get(session_id)
@@ -211,8 +216,18 @@ class Runs:
             run.preparations.discard(work)
             work.cancel()
 
+    def go_on_after(self, job: "Job") -> None:
+        """Go on with the session of a command that has ended after its turn: the turn had given up waiting for it."""
+        settings = self._settings_to_go_on.get(job.session)
+        is_news = job.is_overdue and job.status == "exited" and not job.is_end_known
+        if settings is not None and is_news and not self.is_working_on(job.session):
+            # Another process works on the session, or it is locked: then the next prompt tells of it.
+            with suppress(CodeloopError):
+                self.start_or_join_turn(job.session, settings)
+
     async def abort(self, session_id: str) -> None:
         """Stop the session's turn, preparations and titles, and wait until the results so far are stored."""
+        self._settings_to_go_on.pop(session_id, None)
         run = self._get_run(session_id)
         await _cancel_preparations_and_titles(run)
         await self._engine.supervisor.cancel(session_id)
@@ -268,6 +283,8 @@ class Runs:
             if rounds is not None:
                 await rounds.begin(engine, session_id)
             stop = await _run_turn(engine, session_id, rounds)
+            if engine.workspace.has_jobs and engine.workspace.shells.jobs.list_overdue(session_id):
+                self._settings_to_go_on[session_id] = engine.turn_settings
             if stop.reason not in {"aborted", "error"}:
                 self._start_naming(run, engine, session_id, is_turn_over=True)
         except asyncio.CancelledError:

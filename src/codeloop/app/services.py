@@ -131,6 +131,13 @@ class ExtensionState(Struct):
     has_asked_about_config: bool = False
 
 
+def _takes_long(line: str) -> bool:
+    # Imported late: few commands reach their timeout.
+    from codeloop.agent.checks.long_commands import takes_long
+
+    return takes_long(line)
+
+
 class Services(ToolServices):
     """The services of an open project. A costly one is imported and made at its first use; `close` ends them all.
 
@@ -148,6 +155,7 @@ class Services(ToolServices):
 
         startup = project.settings.startup
         super().__init__(startup.save_buffer, startup.run_in_editor, FanOutLimit(config.ask, find_model))
+        self.takes_long = _takes_long
         self.offered_tools = OfferedTools()
         self.warnings = HeldWarnings()
         self.extensions = ExtensionState()

@@ -122,8 +122,11 @@ def describe_command_end(metadata: Mapping[str, Any]) -> str:
     code, name = metadata.get("exit"), metadata.get("signal")
     if metadata.get("interrupted"):
         return "stopped"
-    if metadata.get("timedOut"):
-        return "timed out"
+    # A command that went on in the background after its timeout may have ended since.
+    if metadata.get("timedOut") and not isinstance(code, int):
+        return (
+            "ended" if metadata.get("status") == "killed" else "in the background" if "id" in metadata else "timed out"
+        )
     if isinstance(name, str) and name:
         return f"ended by {name}"
     if not isinstance(code, int) or code == 0:

@@ -225,7 +225,7 @@ def _read_values(
 
 
 def _drop_sandbox_exemptions(layer: Layer, values: JSON) -> list[str]:
-    """Drop the settings by which a project exempts programs from the sandbox, or shows them secret variables.
+    """Drop the settings by which a project exempts programs from the sandbox, shows them secrets, or opens its ports.
 
     Such programs load files of the project, which the agent can edit without asking, so only the user may do that.
     Returns a warning for each setting.
@@ -238,8 +238,12 @@ def _drop_sandbox_exemptions(layer: Layer, values: JSON) -> list[str]:
                 del row["sandbox"]
                 dropped.append((section, name, "sandbox"))
     sandbox = values.get("sandbox")
-    if is_object(sandbox) and sandbox.pop("variables", None):
-        dropped.append(("sandbox", "variables"))
+    if is_object(sandbox):
+        # A project may say that no port is reached from outside.
+        opening = [key for key in ("variables", "ports") if sandbox.get(key)]
+        for key in opening:
+            del sandbox[key]
+            dropped.append(("sandbox", key))
     return [
         f"{layer.format_location(keys)}: {format_keys(keys)}: ignored, it counts in your own configuration only."
         for keys in dropped

@@ -209,7 +209,8 @@ class SandboxConfig(Wire):
     """`sandbox`: a mode, or an object. `hosts`: also reached beside the usual registries in network mode `hosts`.
 
     `writable`, `readable` and `hidden`: paths, from the project's root unless absolute or with `~/`. `variables`: names
-    of environment variables, with `*` for any text, that programs get although they look like secrets. `extensions`:
+    of environment variables, with `*` for any text, that programs get although they look like secrets. `ports`: whether
+    the user's browser reaches the ports that background commands listen on. `extensions`:
     where the user's own extensions and hooks run: True: in this sandbox; False: in none; left out, or an object with
     what they may do beyond the usual: in one of their own. Those of a project always run in this one.
     """
@@ -221,6 +222,7 @@ class SandboxConfig(Wire):
     readable: list[str] = []
     hidden: list[str] = []
     variables: list[str] = []
+    ports: bool = True
     extensions: bool | ProgramSandboxConfig | None = None
 
 

@@ -291,7 +291,7 @@ WRITE_RECORD_AGE = Limit(
 )
 FILE_EDIT = Limit("file.edit", 64 * 1024 * 1024, "bytes", "a larger file is not edited or overwritten by file tools")
 # === Commands and their shells ===
-SHELL_TIMEOUT = Limit("shell.timeout", 120_000, "ms", "a command that names no timeout is ended with all it started")
+SHELL_TIMEOUT = Limit("shell.timeout", 120_000, "ms", "a command that names no timeout goes on in the background then")
 SHELL_TIMEOUT_MAX = Limit("shell.timeout_max", 600_000, "ms", "the longest timeout a command may name")
 SHELL_GRACE = Limit(
     "shell.grace", 100, "ms", "processes that a finished command left running may go on this long, then are ended"
@@ -306,6 +306,9 @@ SHELL_OUTPUT = Limit("shell.output", 30_000, "characters", "longer output keeps 
 SHELL_FILE = Limit("shell.file", 64 * 1024 * 1024, "bytes", "the file of a whole output ends here")
 SHELL_STATE = Limit("shell.state", 100_000, "bytes", "an exported environment beyond this is not carried over")
 SHELL_JOBS = Limit("shell.jobs", 16, "count", "background commands that run at once; one more is refused")
+SHELL_OVERDUE = Limit(
+    "shell.overdue", 600_000, "ms", "where nobody is there, a command past its timeout is waited for so long"
+)
 SHELL_WAIT = Limit("shell.wait", 60_000, "ms", "the longest wait for new output of a background command")
 # === Sandboxes of commands and their proxy ===
 # Why both bounds are watched and not only set in the kernel: docs/decisions/0018.

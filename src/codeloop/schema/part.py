@@ -28,6 +28,8 @@ CHECK_KEY = "check"
 """Of a call: it is a check of a goal, which codeloop ran itself."""
 LOOPED_KEY = "looped"
 """Of a call: why the turn ends with it, since it has given the same result again and again."""
+LATER_OUTPUT_KEY = "laterOutput"
+"""Of a command that has ended in the background: the end of what it printed after its call was over."""
 ADVICE_KEY = "advice"
 """Of a failed call: what the model is told to do about it, which no user interface shows."""
 

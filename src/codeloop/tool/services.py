@@ -118,7 +118,7 @@ class ToolServices:
 
     `shown_lines`: the lines that searches have shown. `asked_elisions`: pairs of a session and an elided line that was
     refused once. `run_in_editor`: runs a command in an editor's terminal; None: no editor is connected. `fan_out`:
-    None: any number of subagents may start.
+    None: any number of subagents may start. `takes_long`: whether a command line is a build, a test or an installation.
     """
 
     def __init__(
@@ -127,6 +127,7 @@ class ToolServices:
         run_in_editor: RunInEditor | None = None,
         fan_out: FanOutLimit | None = None,
     ) -> None:
+        self.takes_long: Callable[[str], bool] = lambda _line: False
         self.notices = Notices()
         self.shown_lines = ShownLines()
         self.asked_elisions: set[tuple[str, str]] = set()

@@ -15,8 +15,10 @@ from codeloop.workspace.files.temp_files import RECORDS_FOLDER
 
 if TYPE_CHECKING:
     from codeloop.workspace.git.other_trees import OtherTrees
+    from codeloop.workspace.process.background_jobs import Job
     from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
     from codeloop.workspace.process.shells import Shells
+    from codeloop.workspace.sandbox.network.published_ports import PublishedPort
     from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
     from codeloop.workspace.search.file_index import FileIndex
     from codeloop.workspace.search.ripgrep import Ripgrep
@@ -102,6 +104,10 @@ class Workspace:
         own_inside = tuple(folder for folder in real_own_folders if any(root in folder.parents for root in roots))
         self._extent = _Extent(roots, Path(os.path.realpath(scratch)), own_inside)
         self._services: list[RunningService] = []
+        self.on_job_end: Callable[[Job], None] = lambda _job: None
+        """Called when a command in the background has ended."""
+        self.on_listen: Callable[[Job, PublishedPort], None] = lambda _job, _port: None
+        """Called when the user can reach a port that a command in the background listens on."""
 
     @property
     def write_records_folder(self) -> Path:
@@ -117,7 +123,16 @@ class Workspace:
     def _shells(self) -> "Shells":
         from codeloop.workspace.process.shells import Shells
 
-        return self._close_later(Shells())
+        shells = self._close_later(Shells())
+        shells.jobs.on_end = lambda job: self.on_job_end(job)
+        shells.jobs.on_listen = lambda job, port: self.on_listen(job, port)
+        return shells
+
+    @property
+    def has_jobs(self) -> bool:
+        """Whether any command was started in the background."""
+        # Asking for the shells would make them.
+        return "_shells" in vars(self) and not self._shells.jobs.is_empty
 
     @cached_property
     def program_sandboxes(self) -> "ProgramSandboxes":

@@ -136,15 +136,41 @@ async def test_standing_outside_is_asked_about_in_the_next_call(tmp_path: Path) 
     assert [need.permission for need in ctx.asked] == ["bash"]
 
 
-async def test_a_timeout_is_told_and_the_output_kept(tmp_path: Path) -> None:
+async def test_at_its_timeout_a_command_goes_on_in_the_background(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
     for timeout in (150, 5_000, 60_000):  # a busy machine may start nothing within the first
-        result = await run(make_context(tmp_path), "echo before; sleep 900", timeout=timeout)
-        assert f"timeout of {timeout} ms" in result.output
+        result = await run(
+            ctx, "echo before; until [ -e go ]; do sleep 0.02; done; echo after; exit 4", timeout=timeout
+        )
+        name = result.metadata["id"]
+        assert f"It goes on in the background as {name}." in result.output
         assert result.output.endswith("\n</shell_metadata>")
-        assert result.metadata["exit"] is None
+        assert (result.metadata["exit"], result.metadata["timedOut"]) == (None, True)
+        assert result.metadata["notes"][0].endswith(f"It goes on in the background as {name}.")
         if not result.output.startswith("("):
             break
     assert result.output.startswith("before\n\n<shell_metadata>\n")
+    job = ctx.workspace.shells.jobs.find_job(name)
+    assert job is not None
+    assert (job.is_overdue, job.call_id) == (True, ctx.call_id)
+    (ctx.workspace.root / "go").touch()
+    await job.wait_for_end()
+    rest = await bash_output.run(BashOutputParams(id=name), ctx)
+    assert (rest.metadata["status"], rest.metadata["exit"], rest.metadata["output"]) == ("exited", 4, "after\n")
+    assert Path(rest.metadata["outputPath"]).read_text() == "before\nafter\n"
+
+
+async def test_a_build_has_more_time_than_other_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ctx = make_context(tmp_path)
+    monkeypatch.setattr(ctx.workspace.shells, "choose_timeout_ms", lambda *_: 1)
+    ctx.services.takes_long = lambda line: "make" in line
+    other = await run(ctx, "exec sleep 600")
+    assert other.metadata["timedOut"] is True
+    built = await run(ctx, "sleep 0.4; echo make")
+    assert (built.output, built.metadata["exit"]) == ("make\n", 0)
+    # What the model asks for counts.
+    asked = await run(ctx, "sleep 600; echo make", timeout=1)
+    assert asked.metadata["timedOut"] is True
 
 
 async def test_what_was_left_running_is_told(tmp_path: Path) -> None:

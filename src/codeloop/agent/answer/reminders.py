@@ -31,6 +31,9 @@ TEXT_CALL_REMINDER = (
     "</system-reminder>"
 )
 UNFINISHED_WORK_REMINDER = "<system-reminder>You ended, but {problem}. Go on, or say why you stop.</system-reminder>"
+ENDED_REMINDER = "<system-reminder>{ends}</system-reminder>"
+"""Tells how commands in the background ended."""
+_ENDED_START = "<system-reminder>bash_"
 _UNFINISHED_WORK_START = UNFINISHED_WORK_REMINDER.partition("{")[0]
 UNMENTIONED_TESTS_PROBLEM = "your answer does not say that tests changed"
 # The most reminders about checks in one turn.
@@ -123,7 +126,7 @@ def find_reminder(
     ):
         return ANNOUNCED_STEP_REMINDER
     other_reminders = {EMPTY_ANSWER_REMINDER, ANNOUNCED_STEP_REMINDER, TEXT_CALL_REMINDER}
-    earlier = [each for each in reminders if each not in other_reminders]
+    earlier = [each for each in reminders if each not in other_reminders and not each.startswith(_ENDED_START)]
     if earlier:
         # A reminder of another kind, such as that a goal is not reached: whoever sent it decides how the turn goes on.
         has_other_kind = any(not each.startswith(_UNFINISHED_WORK_START) for each in earlier)
@@ -186,10 +189,16 @@ def _list_unfinished(
     The list is empty if `answer` admits the failure. Changed tests are mentioned only once in a turn: `reminders` are
     those that it has had.
     """
-    from codeloop.agent.checks.admissions import admits_failure, names_test_changes, names_unrun_checks
+    from codeloop.agent.checks.admissions import (
+        admits_failure,
+        names_test_changes,
+        names_unended_checks,
+        names_unrun_checks,
+    )
     from codeloop.agent.checks.check_runs import (
         EARLIER_FAILURE_PROBLEM,
         LATE_CHANGES_PROBLEM,
+        UNENDED_CHECK_PROBLEM,
         UNPROVEN_CHECK_PROBLEM,
         find_check_problem,
         find_failure,
@@ -211,7 +220,11 @@ def _list_unfinished(
     if checks and not checks[-1].after_last_edit:
         unfinished.append(f"{LATE_CHANGES_PROBLEM} ({checks[-1].command[:_EXCERPT_CHARS]})")
     # An honest answer may say that some tests passed after the failure, and that the others were not run.
-    elif problem is not None and not (problem.reason == EARLIER_FAILURE_PROBLEM and names_unrun_checks(answer)):
+    elif (
+        problem is not None
+        and not (problem.reason == EARLIER_FAILURE_PROBLEM and names_unrun_checks(answer))
+        and not (problem.reason == UNENDED_CHECK_PROBLEM and names_unended_checks(answer, problem.command))
+    ):
         advice = ""
         if problem.reason == UNPROVEN_CHECK_PROBLEM:
             advice = ": run it so that its exit code counts"

@@ -12,7 +12,15 @@ from msgspec import Struct, structs
 
 from codeloop.agent.checks.check_commands import CheckCommand, find_checks, find_functions, is_outside, join_folder
 from codeloop.agent.checks.check_outcome import CheckOutcome, judge_outcome, pick_failure_lines
-from codeloop.schema.part import CHECK_KEY, Part, PatchPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.part import (
+    CHECK_KEY,
+    LATER_OUTPUT_KEY,
+    Part,
+    PatchPart,
+    ToolPart,
+    ToolStateCompleted,
+    ToolStateError,
+)
 from codeloop.schema.wire import Wire, replace
 from codeloop.tool.tool import EDIT_TOOLS
 
@@ -22,6 +30,7 @@ _PROSE_SUFFIXES = (".md", ".rst", ".adoc")
 _FOLDER_NOTE = r"(?m)^The working directory is now (.+)\.$"
 
 # Problems, as reminders to the model name them.
+UNENDED_CHECK_PROBLEM = "the last check did not end"
 UNPROVEN_CHECK_PROBLEM = "nothing shows that the last check passed"
 EARLIER_FAILURE_PROBLEM = "a check failed and has not passed since"
 LATE_CHANGES_PROBLEM = "files changed after the last check"
@@ -29,6 +38,8 @@ LATE_CHANGES_PROBLEM = "files changed after the last check"
 
 class CheckRun(Wire):
     """A check: its command, its exit code (None: it was ended, or still runs), and whether no file was edited after it.
+
+    `ended`: false where it still runs, or was ended at its timeout: it neither failed nor passed.
 
     A line that ends with another command (`pytest | tail`) exits with 0 whatever the check found: there its own closing
     line counts. Without one that is known, it neither `failed` nor `passed`; nor did tests of which none ran.
@@ -44,6 +55,7 @@ class CheckRun(Wire):
     failed: bool
     passed: bool
     started: bool = True
+    ended: bool = True
     folder: str = ""
     own_script: bool = False
     error: str = ""
@@ -146,8 +158,12 @@ class _CheckRecorder:
             return
         background_id = str(state.metadata.get("id") or "")
         exit_code = state.metadata.get("exit")
-        outcome = judge_outcome(command, exit_code, state.output)
-        if background_id or not self._functions.isdisjoint(each.program.partition(" ")[0] for each in checks):
+        printed = state.output
+        if LATER_OUTPUT_KEY in state.metadata:
+            printed, background_id = f"{state.output}\n{state.metadata[LATER_OUTPUT_KEY]}", ""
+        outcome = judge_outcome(command, exit_code, printed)
+        has_ended = not background_id and (exit_code is not None or not state.metadata.get("timedOut"))
+        if not has_ended or not self._functions.isdisjoint(each.program.partition(" ")[0] for each in checks):
             # It still runs, or the name is a shell function, whose result says nothing about the program.
             outcome = CheckOutcome(failed=False, passed=False, started=outcome.started)
         run = CheckRun(
@@ -157,12 +173,13 @@ class _CheckRecorder:
             failed=outcome.failed,
             passed=outcome.passed,
             started=outcome.started,
+            ended=has_ended,
             folder=folder,
             own_script=bool(checks) and all(each.is_task and each.program in self._written_files for each in checks),
             error=outcome.error,
         )
         # The output of a command in the background comes later, by the tool `bash_output`.
-        output = "" if background_id else state.output
+        output = "" if background_id and not state.metadata.get("timedOut") else printed
         self.recorded_runs.append(_RecordedRun(run, part.message_id, output, background_id))
 
     def _add_output(self, state: ToolStateCompleted) -> None:
@@ -183,6 +200,7 @@ class _CheckRecorder:
                 failed=outcome.failed,
                 passed=outcome.passed,
                 started=outcome.started,
+                ended=True,
                 error=outcome.error,
             )
             recorded.background_id = ""
@@ -228,6 +246,8 @@ def find_check_problem(check_runs: Sequence[CheckRun], root: str = "") -> CheckP
     last = check_runs[-1]
     if last.failed:
         return CheckProblem("the last check failed", last.command)
+    if not last.ended:
+        return CheckProblem(UNENDED_CHECK_PROBLEM, last.command)
     if not last.passed:
         return CheckProblem(UNPROVEN_CHECK_PROBLEM, last.command)
     if not last.after_last_edit:

@@ -141,6 +141,9 @@ async def _run(
         return _make_failed_part(part, error)
     finally:
         context.close()
+    # Nothing may change files while other checks run, so it does not go on in the background.
+    if (job := workspace.shells.jobs.find_job(str(result.metadata.get("id") or ""))) is not None:
+        await job.kill()
     result = truncate_output(
         result, workspace.scratch, "tail", lines=engine.output_limits.lines, size=engine.output_limits.bytes
     )

@@ -249,7 +249,7 @@ class GoalRounds:
             return GoalCheck(command=command, exit_code=None, problem=problem)
         code = state.metadata.get("exit")
         if state.metadata.get("timedOut"):
-            problem = "it was ended after its timeout"
+            problem = "it did not end within its timeout"
         elif code is None:
             problem = "it was ended"
         elif code:

@@ -91,7 +91,7 @@ class Ending(NamedTuple):
     `reason`: that of its `TurnEnd`, or what this process ended it for (`timeout`, `interrupted`, ...). `code`: the exit
     code. `message`: for the user. `window`: the model's context window, in tokens. `goal`: how its
     goal stands; None: it had none. `test_changes`: how it changed tests that existed before, a phrase each.
-    `has_unchecked_edits`: no check ran after its last edit.
+    `has_unchecked_edits`: no check ran after its last edit. `unended_commands`: still ran after their timeout.
     """
 
     reason: str
@@ -101,6 +101,7 @@ class Ending(NamedTuple):
     goal: GoalEnd | None = None
     test_changes: tuple[str, ...] = ()
     has_unchecked_edits: bool = False
+    unended_commands: tuple[str, ...] = ()
 
 
 class Outcome(Wire):
@@ -121,6 +122,8 @@ class Outcome(Wire):
     """The tests, linters and builds that the turn and its subagents ran, oldest first."""
     test_changes: list[str] = []
     """Descriptions of how the turn changed tests that existed before, a phrase each."""
+    unended_commands: list[str] = []
+    """The commands that did not end within their timeout, and were not waited for any longer."""
     goal: GoalEnd | None = None
     """The state of the goal; None: the turn had none."""
     structured: Any = None
@@ -259,6 +262,7 @@ class Tally:
             denied=self._denied,
             checks=checks,
             test_changes=[*ending.test_changes],
+            unended_commands=[*ending.unended_commands],
             structured=next((info.structured for info in newest_first if info.structured is not None), None),
             context=(used_tokens, ending.window) if ending.window else None,
         )
@@ -290,6 +294,9 @@ class Tally:
             sentences.append(f"Tests changed in this run: {'; '.join(ending.test_changes)}.")
         if ending.has_unchecked_edits and not checks:
             sentences.append("Checks: none after the last edit.")
+        if ending.unended_commands:
+            commands = ", ".join(f"`{one_line(each, MAX_COMMAND_CHARS)}`" for each in ending.unended_commands)
+            sentences.append(f"Did not end in time, and was not waited for any longer: {commands}.")
         return " ".join(filter(None, sentences))
 
     def _describe_checks(self, checks: "list[CheckRun]") -> str:

@@ -214,6 +214,8 @@ def _filter_sandbox(value: Any, base: JSON) -> Any:
             stricter[key] = choice
     if value.get("extensions") is True:
         stricter["extensions"] = True
+    if value.get("ports") is False:
+        stricter["ports"] = False
     present_hosts, hosts = present.get("hosts", []), value.get("hosts")
     if is_list(hosts):
         # A project may remove hosts, and add none.

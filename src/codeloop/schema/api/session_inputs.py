@@ -180,7 +180,7 @@ class TurnEnd(Wire):
 
     `goal`: how far the work came, if the prompt had one. Where nobody was there, `test_changes` says how tests changed
     that were there before, a phrase each, and `has_unchecked_edits` that files changed and none of the project's checks
-    ran.
+    ran. `unended_commands`: those that did not end within their timeout, and still run.
     """
 
     reason: str
@@ -189,6 +189,7 @@ class TurnEnd(Wire):
     goal: GoalEnd | None = None
     test_changes: tuple[str, ...] = ()
     has_unchecked_edits: bool = False
+    unended_commands: tuple[str, ...] = ()
 
 
 class MessageWithParts(Wire):

@@ -2,13 +2,17 @@
 
 import asyncio
 import time
+from collections.abc import Callable, Iterable
 from contextlib import suppress
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from msgspec import Struct
 
 from codeloop.workspace.process.running_command import RunningCommand
 from codeloop.workspace.sandbox.protected_files import MovedFile
+
+if TYPE_CHECKING:
+    from codeloop.workspace.sandbox.network.published_ports import PublishedPort
 
 # The model may still read the output of ended jobs; of more than this many the oldest are forgotten.
 _MAX_ENDED_JOBS = 64
@@ -35,16 +39,31 @@ class JobOutput(Struct, frozen=True):
 
 
 class Job:
-    """One background command. `id` names it to the model; `session` is the one that started it."""
+    """One background command. `id` names it to the model; `session` is the one that started it.
 
-    def __init__(self, job_id: str, session: str, command: str, running: RunningCommand) -> None:
+    `call_id`: of the call that started it. `is_overdue`: it began in the foreground and did not end within its timeout.
+    `start_time`, `overdue_since`, `end_time`: as of `time.monotonic`; `end_time` is None while it runs.
+    """
+
+    def __init__(
+        self, job_id: str, session: str, command: str, running: RunningCommand, start_time: float | None = None
+    ) -> None:
         self.id = job_id
         self.session = session
         self.command = command
+        self.call_id = ""
         self.status: JobStatus = "running"
         self.code: int | None = None
-        self.start_time = time.monotonic()
+        self.is_overdue = start_time is not None
+        self.overdue_since = time.monotonic()
+        self.start_time = time.monotonic() if start_time is None else start_time
+        self.end_time: float | None = None
+        self.is_end_known = False
+        """Whether the model has read how it ended, or ended it."""
         self.running = running
+        self.addresses: dict[int, str] = {}
+        """By the port that it listens on in its sandbox, the address by which the user reaches it."""
+        self.on_end: Callable[[Job], None] = lambda _job: None
         self._has_output = asyncio.Event()
         running.on_output = self._has_output.set
         self._task = asyncio.create_task(self._watch(), name=job_id)
@@ -57,6 +76,7 @@ class Job:
                     await self._has_output.wait()
         self._has_output.clear()
         output = self.running.buffer.take()
+        self.is_end_known = self.status != "running"
         return JobOutput(
             output=output.text,
             screen_text=output.screen_text,
@@ -68,11 +88,15 @@ class Job:
             warnings=self.running.take_warnings(),
         )
 
-    async def kill(self) -> bool:
-        """End it with all its processes. Returns False if it had already ended."""
+    async def kill(self, *, is_by_user: bool = False) -> bool:
+        """End it with all its processes. Returns False if it had already ended.
+
+        `is_by_user`: the model does not know of it yet.
+        """
+        self.is_end_known = not is_by_user
         if self.status != "running":
             return False
-        self.status = "killed"
+        self.status, self.end_time = "killed", time.monotonic()
         self._task.cancel()
         await asyncio.wait([self._task])
         # The task itself does not stop the command when it was cancelled before it had begun.
@@ -85,8 +109,13 @@ class Job:
         except asyncio.CancelledError:
             await self.running.stop()
         else:
-            self.status = "exited"
+            self.status, self.end_time = "exited", time.monotonic()
         self._has_output.set()
+        self.on_end(self)
+
+    async def wait_for_end(self) -> None:
+        """Wait until it has ended."""
+        await asyncio.wait([self._task])
 
 
 class Jobs:
@@ -95,16 +124,45 @@ class Jobs:
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
         self._count = 0
+        self.on_end: Callable[[Job], None] = lambda _job: None
+        """Called when a job has ended."""
+        self.on_listen: Callable[[Job, PublishedPort], None] = lambda _job, _port: None
+        """Called when the user can reach a port of a job."""
 
-    def add(self, session: str, command: str, running: RunningCommand) -> Job:
-        """Add a started command. The oldest ended jobs are forgotten."""
+    def add(self, session: str, command: str, running: RunningCommand, *, start_time: float | None = None) -> Job:
+        """Add a started command. The oldest ended jobs are forgotten. `start_time`: of a command that is overdue."""
         self._count += 1
-        job = Job(f"bash_{self._count}", session, command, running)
+        job = Job(f"bash_{self._count}", session, command, running, start_time)
+        job.on_end = lambda job: self.on_end(job)
         self._jobs[job.id] = job
+        running.on_background()
         ended_ids = [each.id for each in self._jobs.values() if each.status != "running"]
         for job_id in ended_ids[:-_MAX_ENDED_JOBS]:
             del self._jobs[job_id]
         return job
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether no command was ever started in the background."""
+        return not self._jobs
+
+    def find_job(self, job_id: str) -> Job | None:
+        """Return the job of that id; None: there is none, or it was forgotten."""
+        return self._jobs.get(job_id)
+
+    def list_untold(self, session: str) -> tuple[Job, ...]:
+        """Return the jobs of a session that have ended without the model knowing it."""
+        return tuple(
+            job
+            for job in self._jobs.values()
+            if job.session == session and job.status != "running" and not job.is_end_known
+        )
+
+    def list_overdue(self, session: str) -> tuple[Job, ...]:
+        """Return the jobs of a session that run on since they did not end within their timeout."""
+        return tuple(
+            job for job in self._jobs.values() if job.is_overdue and job.session == session and job.status == "running"
+        )
 
     def list_jobs(self) -> tuple[Job, ...]:
         """Return all jobs, the oldest first."""
@@ -113,6 +171,16 @@ class Jobs:
     def count_running(self) -> int:
         """Return the number of jobs that still run."""
         return sum(job.status == "running" for job in self._jobs.values())
+
+    def change_ports(self, new: "Iterable[PublishedPort]", gone: "Iterable[PublishedPort]") -> None:
+        """Add ports to the job that was started last, and remove others."""
+        running_jobs = [job for job in self._jobs.values() if job.status == "running"]
+        for port in new if running_jobs else ():
+            running_jobs[-1].addresses[port.port] = port.address
+            self.on_listen(running_jobs[-1], port)
+        for port in gone:
+            for job in self._jobs.values():
+                job.addresses.pop(port.port, None)
 
     async def close(self) -> None:
         """End all jobs."""

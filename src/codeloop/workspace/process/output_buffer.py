@@ -112,6 +112,11 @@ class OutputBuffer:
             text = start_text
         return TakenOutput(text, screen_text, is_cut, path=self.path if is_cut or is_reduced else None)
 
+    def keep_whole(self) -> None:
+        """Have the file hold the whole output, whatever is left out of it."""
+        if self.path is None and not self._failure:
+            self._open_file()
+
     def close(self) -> None:
         """Close the file."""
         if self._file >= 0:

@@ -5,9 +5,8 @@
 
 import asyncio
 import os
-import signal
 from collections.abc import Callable, Collection, Mapping
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from pathlib import Path
 
 from codeloop.kit.child_process import Launch, Pipe, finish_uncancelled
@@ -63,6 +62,8 @@ class RunningCommand:
         self._warnings: list[str] = []
         self._protected = protected
         self.on_output: Callable[[], None] | None = None
+        self.on_background: Callable[[], None] = lambda: None
+        """Called when it begins to run in the background."""
         self.text = text
         self._state_output = bytearray()
         # For the output, for the state of the shell, and one that shows by its end that no process is left.
@@ -118,6 +119,14 @@ class RunningCommand:
         self._close()
         await finish_uncancelled(self._restore_files())
         return code, leftover_processes
+
+    async def finish_within(self, seconds: float, find_more_time: Callable[[], float]) -> tuple[int, int] | None:
+        """Wait as `finish` does, for `seconds` and those that `find_more_time` adds then; None: it still runs."""
+        for time_limit in (seconds, find_more_time):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(time_limit() if callable(time_limit) else time_limit):
+                    return await self.finish()
+        return None
 
     async def stop(self, *, interrupt_seconds: float = 0) -> None:
         """End every process of the command by TERM, then KILL. Completes even when cancelled.
@@ -229,13 +238,3 @@ class RunningCommand:
         self._notes += await protected.settle()
         self._moved_files += protected.moved_files
         self._warnings += protected.warnings
-
-
-def name_signal(code: int | None) -> str | None:
-    """Return the name of the signal that ended a command; None: it was not ended by one."""
-    if code is None or code >= 0:
-        return None
-    try:
-        return signal.Signals(-code).name
-    except ValueError:
-        return f"signal {-code}"

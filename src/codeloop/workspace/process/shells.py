@@ -19,8 +19,9 @@ from codeloop.workspace.git.planted.quarantine import locate_quarantine
 from codeloop.workspace.git.planted.recovery import RunningMark, locate_marks, take_recovered
 from codeloop.workspace.git.planted.repositories import ProjectRepositories
 from codeloop.workspace.process.background_jobs import Job, Jobs
+from codeloop.workspace.process.command_result import CommandResult, take_result
 from codeloop.workspace.process.output_buffer import OutputBuffer, OutputThrottle
-from codeloop.workspace.process.running_command import RunningCommand, name_signal
+from codeloop.workspace.process.running_command import RunningCommand
 from codeloop.workspace.process.shell_state import (
     ShellState,
     apply_changes,
@@ -33,8 +34,8 @@ from codeloop.workspace.sandbox.name_watch import NameWatch
 from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
 from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES
 from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
-from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
-from codeloop.workspace.sandbox.protected_files import NO_WATCH, MovedFile, ProtectedFiles, SandboxWatch
+from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, ProcessStarter, protect_own_memory
+from codeloop.workspace.sandbox.protected_files import NO_WATCH, ProtectedFiles, SandboxWatch
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE, SandboxedStart, find_all_refusals
 from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes
 from codeloop.workspace.sandbox.secret_variables import (
@@ -47,6 +48,7 @@ from codeloop.workspace.sandbox.secret_variables import (
 
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
+    from codeloop.workspace.sandbox.network.published_ports import PublishedPorts
 
 _BASH_PATHS = ("/opt/homebrew/bin/bash", "/usr/local/bin/bash", "/usr/bin/bash", "/bin/bash")
 # A command may take this many times as long as it took before.
@@ -74,7 +76,9 @@ class ShellCommand(Struct, frozen=True):
 
     `policy`: the policy of its sandbox; None: it runs without one. `watch`: see SandboxWatch. `has_grants`: its sandbox
     allows more than those of other commands, so variables that these exported must not steer it.
-    `is_isolated`: its directory and variables are not passed to the next command.
+    `is_isolated`: its directory and variables are not passed to the next command. `goes_on`: at its timeout it becomes
+    a background command; else it is ended. `publishes_ports`: the user reaches the ports that it listens on in the
+    background. `find_more_time`: called at the timeout, returns further seconds.
     """
 
     text: str
@@ -84,33 +88,9 @@ class ShellCommand(Struct, frozen=True):
     watch: SandboxWatch = NO_WATCH
     has_grants: bool = False
     is_isolated: bool = False
-
-
-class CommandResult(Struct, frozen=True):
-    """The result of a command.
-
-    - `output`: for the model; `screen_text`: for the screen; `output_file`: the file with the whole output, if
-      `output` lacks a part of it; `is_cut`: its middle is left out
-    - `code`: the exit code; None if it was ended at its timeout (`timed_out`) or by a signal (`signal`, its name)
-    - `leftover_processes`: the number of processes that it had left running, which were ended
-    - `duration`: in seconds; `line_count`: the lines of the whole output
-    - `notes`: as of `RunningCommand.take_notes`; `moved_files`: files that appeared meanwhile and were moved away;
-      `warnings`: for the user and the model
-    """
-
-    output: str
-    screen_text: str
-    code: int | None
-    signal: str | None
-    timed_out: bool
-    leftover_processes: int
-    is_cut: bool
-    output_file: Path | None
-    duration: float
-    line_count: int
-    notes: tuple[str, ...] = ()
-    moved_files: tuple[MovedFile, ...] = ()
-    warnings: tuple[str, ...] = ()
+    goes_on: bool = False
+    publishes_ports: bool = False
+    find_more_time: Callable[[], float] = lambda: 0
 
 
 class Shells:
@@ -135,6 +115,7 @@ class Shells:
         # What codeloop left when it was killed, to be told with the next command.
         self._recovered: list[str] = []
         self._states: dict[str, ShellState] = {}
+        self._published_ports: WeakKeyDictionary[ProcessStarter, PublishedPorts] = WeakKeyDictionary()
         self.warned: set[str] = set()
         """Warnings that were already shown to the user, and notes that were shown to the model."""
         self._slow_commands = SlowCommands()
@@ -182,40 +163,26 @@ class Shells:
         start_time = time.monotonic()
         throttle = OutputThrottle(running.buffer, on_output)
         running.on_output = throttle.notify
-        code, leftover_processes, timed_out = None, 0, False
+        job = None
         try:
-            async with asyncio.timeout(command.timeout):
-                code, leftover_processes = await running.finish()
-        except TimeoutError:
-            timed_out = True
-            await running.stop(interrupt_seconds=SHELL_INTERRUPT.seconds)
+            end = await running.finish_within(command.timeout, command.find_more_time)
+            if end is None and command.goes_on and self.jobs.count_running() < SHELL_JOBS.value:
+                buffer.keep_whole()
+                job = self.jobs.add(context.session, command.text, running, start_time=start_time)
+            elif end is None:
+                await running.stop(interrupt_seconds=SHELL_INTERRUPT.seconds)
         except asyncio.CancelledError:
             await running.stop()
             on_output(running.buffer.read_recent())
             raise
         finally:
             throttle.close()
-        self._store_state(context, command, running.find_state())
-        if time.monotonic() - start_time > self._timeout / _TIMEOUT_FACTOR:
-            self._slow_commands.record(context.scratch, command.text, time.monotonic() - start_time)
-        output = running.buffer.take()
-        signal_name = name_signal(code)
-        return CommandResult(
-            output=output.text,
-            screen_text=output.screen_text,
-            code=None if signal_name else code,
-            signal=signal_name,
-            timed_out=timed_out,
-            leftover_processes=leftover_processes,
-            is_cut=output.is_cut,
-            # A last line without a line end counts too.
-            line_count=running.buffer.line_ends + (bool(output.screen_text) and not output.screen_text.endswith("\n")),
-            output_file=output.path,
-            duration=time.monotonic() - start_time,
-            notes=running.take_notes(output.text, None if timed_out else code),
-            moved_files=running.take_moved_files(),
-            warnings=running.take_warnings(),
-        )
+        if job is None:
+            self._store_state(context, command, running.find_state())
+        duration = time.monotonic() - start_time
+        if duration > self._timeout / _TIMEOUT_FACTOR:
+            self._slow_commands.record(context.scratch, command.text, duration)
+        return take_result(running, end, duration, job.id if job is not None else "")
 
     async def start(self, context: ShellContext, command: ShellCommand) -> Job:
         """Start a command in the background. Raises OSError as `run` does, ValueError when too many run."""
@@ -231,9 +198,22 @@ class Shells:
         """Whether a job runs in the background."""
         return bool(self.jobs.count_running())
 
+    def _publish_ports(self, network: ProcessStarter) -> None:
+        """Let the user reach the ports that background commands listen on in a network of sandboxes."""
+        # Imported late: few commands run in the background.
+        from codeloop.workspace.sandbox.network.published_ports import PublishedPorts
+
+        published = self._published_ports.get(network)
+        if published is None:
+            published = PublishedPorts(network, lambda: bool(self.jobs.count_running()), self.jobs.change_ports)
+            self._published_ports[network] = published
+        published.start()
+
     async def close(self) -> None:
         """End every job and all other processes of commands."""
         await self.jobs.close()
+        for published in self._published_ports.values():
+            await published.close()
         await self.sandboxes.close()
         self._names.close()
         for early_cleaning in self._early_cleaning.values():
@@ -281,6 +261,8 @@ class Shells:
                 hidden.keys() - set(PROXY_VARIABLES),
                 self.sandboxes.measure_file_clock(sandbox),
             )
+            if command.publishes_ports and (network := self.sandboxes.find_network(sandbox)) is not None:
+                running.on_background = partial(self._publish_ports, network)
             running.find_refusals = partial(self._find_refusals, start, running)
             await running.start(
                 sandbox.starter, shell, state, environment, self._sandbox_variables | context.pinned_variables

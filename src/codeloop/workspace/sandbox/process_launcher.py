@@ -20,7 +20,13 @@ from codeloop.schema.installation import check_package_file
 from codeloop.schema.limits import LAUNCHER_ANSWER
 from codeloop.workspace.sandbox.launched_process import ANSWER_BYTES, LaunchedProcess, resolve_future
 from codeloop.workspace.sandbox.launcher.descendants import KILL, list_descendants, send_signal
-from codeloop.workspace.sandbox.launcher.messages import COMMAND_KIND, LISTEN_KIND, SANDBOX_KIND
+from codeloop.workspace.sandbox.launcher.messages import (
+    COMMAND_KIND,
+    LIST_PORTS,
+    LISTEN_KIND,
+    REACH_KIND,
+    SANDBOX_KIND,
+)
 
 _LAUNCHER_PROGRAM = (
     "import sys; sys.path.insert(0, sys.argv[1]); from codeloop.workspace.sandbox.launcher.main import {function}; "
@@ -34,6 +40,8 @@ _PACKAGE_ROOT = Path(codeloop.__file__).parents[1]
 # The answer of a new sandbox.
 _READY = rb"ready ([a-z ]*)\n\Z"
 _LAUNCHER_FILE = Path(__file__).with_name("launcher") / "main.py"
+# The longest list of ports.
+_PORTS_BYTES = 1_024
 # The time between two rounds of killing: processes may fork meanwhile.
 _KILL_ROUND_SECONDS = 0.02
 
@@ -59,6 +67,8 @@ class ProcessStarter:
         self._count = 0
         self._start_count = 0
         self._processes: set[LaunchedProcess] = set()
+        self.own_ports: set[int] = set()
+        """The ports of our own listeners (`open_listener`)."""
 
     @contextmanager
     def mark_busy(self) -> Generator[None, None, None]:
@@ -115,7 +125,13 @@ class ProcessStarter:
             _, fds, _, _ = socket.recv_fds(channel, 1, 1)
         if not fds:
             raise OSError(errno.EADDRINUSE, f"port {port} can't be listened on where commands run")
-        return socket.socket(fileno=fds[0])
+        listener = socket.socket(fileno=fds[0])
+        self.own_ports.add(listener.getsockname()[1])
+        return listener
+
+    async def open_reach(self) -> "PortReach":
+        """Return what lists and reaches the ports that programs here listen on. Raises OSError."""
+        return PortReach(await self._send_request(REACH_KIND, ("",)))
 
     async def make_sandbox(self, rows: Sequence[str], descriptors: Sequence[int] = ()) -> "ProcessStarter":
         """Make a sandbox inside this place. Returns its starter. Raises OSError with the reason of a failure.
@@ -199,6 +215,37 @@ class ProcessStarter:
         if self._control is None:
             raise BrokenPipeError(errno.EPIPE, "what starts commands has been ended")
         socket.send_fds(self._control, [kind], [channel.fileno()])
+
+
+class PortReach:
+    """Lists and reaches the ports that programs of a sandbox listen on, one request at a time."""
+
+    def __init__(self, channel: socket.socket) -> None:
+        self._channel = channel
+        self._lock = asyncio.Lock()
+
+    async def list_ports(self) -> list[int]:
+        """Return the ports on which something listens that loopback reaches there. Raises OSError."""
+        answer, _ = await self._ask(LIST_PORTS)
+        return [int(port) for port in answer.split()]
+
+    async def connect(self, port: int) -> socket.socket | None:
+        """Return a socket that is connected to a port there; None: nothing takes the connection. Raises OSError."""
+        _, fds = await self._ask(str(port).encode())
+        return socket.socket(fileno=fds[0]) if fds else None
+
+    def close(self) -> None:
+        """End the process that answers."""
+        self._channel.close()
+
+    async def _ask(self, request: bytes) -> tuple[bytes, list[int]]:
+        async with self._lock:
+            self._channel.sendall(request)
+            await _wait_readable(self._channel)
+            answer, fds, _, _ = socket.recv_fds(self._channel, _PORTS_BYTES, 1)
+        if not answer:
+            raise BrokenPipeError(errno.EPIPE, "what reaches the ports of a sandbox has ended")
+        return answer, fds
 
 
 class ProcessLauncher(ProcessStarter):

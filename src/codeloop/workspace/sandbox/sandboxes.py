@@ -213,6 +213,12 @@ class Sandboxes:
         """Open a socket that listens on 127.0.0.1 of the network that sandboxes share. Raises OSError."""
         return await (await self._start_network()).open_listener(port)
 
+    def find_network(self, sandbox: Sandbox) -> ProcessStarter | None:
+        """Return the starter in the network that a sandbox's commands have for themselves; None: they have none."""
+        if sandbox.backend not in _MOUNTING_BACKENDS or sandbox.policy.network == "on":
+            return None
+        return sandbox.own_network or self._network
+
     async def close(self) -> None:
         """End every sandbox with what runs in it."""
         await self._close_proxies()

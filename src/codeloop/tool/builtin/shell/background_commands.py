@@ -83,7 +83,8 @@ def _find_job(name: str, ctx: ToolContext) -> Job:
 def _describe_status(job: Job, result: JobOutput) -> str:
     match result.status:
         case "running":
-            return f"{job.id} has been running for {time.monotonic() - job.start_time:.0f} s."
+            listens = "".join(f" The user reaches its port {port} at {url}." for port, url in job.addresses.items())
+            return f"{job.id} has been running for {time.monotonic() - job.start_time:.0f} s.{listens}"
         case "exited":
             return f"{job.id} has exited with code {result.code}."
         case "killed":

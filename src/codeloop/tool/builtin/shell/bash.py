@@ -12,8 +12,9 @@ from codeloop.tool.builtin.shell.command_result import append_notes, format_resu
 from codeloop.tool.builtin.shell.stray_files import ask_to_keep
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.files.saved_outputs import shorten_output
+from codeloop.workspace.process.command_result import CommandResult
 from codeloop.workspace.process.output_buffer import OutputBuffer
-from codeloop.workspace.process.shells import CommandResult, find_shell
+from codeloop.workspace.process.shells import find_shell
 
 TERMINAL_KEY = "terminal"
 """The metadata key for the id of the editor's terminal in which a command runs."""
@@ -72,6 +73,8 @@ async def _describe(
     outcome = replace(outcome, notes=(*outcome.notes, *decisions, *outcome.warnings))
     directory = ctx.workspace.shells.get_directory(plan.context)
     folder_notes = note_folder(ctx, plan.folder, directory, outcome, before=plan.directory)
+    if (job := ctx.workspace.shells.jobs.find_job(outcome.job_id)) is not None:
+        job.call_id = ctx.call_id
     result = await format_result(
         ctx,
         plan.command,
@@ -142,6 +145,7 @@ async def _start_in_background(plan: CommandPlan, params: BashParams, ctx: ToolC
         job = await ctx.workspace.shells.start(plan.context, plan.command)
     except ValueError as error:
         raise ToolFailure(f"The command was not started: {error}.") from error
+    job.call_id = ctx.call_id
     log = job.running.buffer.path
     output = f"Started in the background as {job.id}. Read its output with bash_output, stop it with bash_kill."
     output += f" All of its output goes to {shorten_output(log)}." if log else ""

@@ -107,6 +107,12 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
         raise ToolFailure(await describe_missing_file(ctx, work.resolve(str(workdir)), text))
     timeout_ms = min(params.timeout or shells.choose_timeout_ms(context, params.command), SHELL_TIMEOUT_MAX.value)
+
+    def find_more_time() -> float:
+        """Return the seconds that a build, a test or an installation may take longer than other commands."""
+        may_take_long = params.timeout is None and ctx.services.takes_long(params.command)
+        return (SHELL_TIMEOUT_MAX.value - timeout_ms) / 1000 if may_take_long else 0
+
     command = ShellCommand(
         params.command,
         timeout_ms / 1000,
@@ -114,6 +120,9 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
         policy=policy,
         watch=make_watch(work, ctx.session, keeps_ignored=line.analysis.is_destructive),
         has_grants=grants != NO_GRANTS,
+        goes_on=not params.unchanged,
+        publishes_ports=work.sandbox.ports,
+        find_more_time=find_more_time,
     )
     return CommandPlan(command, context, sandbox, directory, folder)
 

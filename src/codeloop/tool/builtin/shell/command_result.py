@@ -9,7 +9,8 @@ from codeloop.schema.part import MODEL_NOTES_KEY, SHELL_NOTES_SEPARATOR
 from codeloop.schema.wire import JSON
 from codeloop.tool.files.file_access import format_path
 from codeloop.tool.tool import ToolContext, ToolResult
-from codeloop.workspace.process.shells import CommandResult, ShellCommand
+from codeloop.workspace.process.command_result import CommandResult
+from codeloop.workspace.process.shells import ShellCommand
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE
 
 
@@ -29,13 +30,9 @@ async def format_result(
     notes: list[str] = []
     screen_notes: list[str] = []
     if outcome.timed_out:
-        ms = f"{command.timeout * 1000:.0f}"
-        timeout_note = f"The command was ended with all its processes after its timeout of {ms} ms."
-        screen_notes.append(timeout_note)
-        notes.append(
-            f"{timeout_note} It needs longer, or it hangs: what it printed last, such as a traceback, may say where. "
-            f"Give a timeout (at most {SHELL_TIMEOUT_MAX.value} ms) or use run_in_background where it only takes long."
-        )
+        screen_note, note = _describe_timeout(outcome)
+        screen_notes.append(screen_note)
+        notes.append(note)
     if outcome.signal:
         signal_note = f"The shell was ended by {outcome.signal}."
         screen_notes.append(signal_note)
@@ -68,11 +65,29 @@ async def format_result(
         metadata["signal"] = outcome.signal
     if outcome.timed_out:
         metadata["timedOut"] = True
+    if outcome.job_id:
+        metadata["id"] = outcome.job_id
     if outcome.output_file is not None:
         metadata["outputPath"] = str(outcome.output_file)
     no_output = "(no output)" if notes else "(no output, exit code 0)"
     output, marks = append_notes(outcome.output or no_output, notes)
     return ToolResult(title=command.text, output=output, metadata=metadata | marks)
+
+
+def _describe_timeout(outcome: CommandResult) -> tuple[str, str]:
+    """Return notes for the screen and for the model on a command that did not end within its timeout."""
+    seconds = f"{outcome.duration:.0f} s" if outcome.duration >= 1 else f"{outcome.duration * 1000:.0f} ms"
+    if outcome.job_id:
+        note = f"The command did not end within {seconds}. It goes on in the background as {outcome.job_id}."
+        return note, (
+            f"{note} You will be told how it ends; do something else meanwhile, or wait for it with bash_output. "
+            "If it hangs, end it with bash_kill."
+        )
+    note = f"The command did not end within {seconds}, and was ended with all its processes."
+    return note, (
+        f"{note} It needs longer, or it hangs: what it printed last, such as a traceback, may say where. "
+        f"Give a timeout (at most {SHELL_TIMEOUT_MAX.value} ms) where it only takes long."
+    )
 
 
 def note_folder(

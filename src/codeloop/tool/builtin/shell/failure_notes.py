@@ -13,7 +13,7 @@ from codeloop.tool.files.file_access import format_path
 from codeloop.tool.files.similar_paths import find_similar_paths
 from codeloop.tool.tool import ToolContext
 from codeloop.workspace.missing_modules import describe_missing_test_packages, explain_missing_module
-from codeloop.workspace.process.shells import CommandResult
+from codeloop.workspace.process.command_result import CommandResult
 
 # POSIX: the shell did not find the command.
 _EXIT_CODE_NOT_FOUND = 127

@@ -25,7 +25,8 @@ from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.git.planted.layout import find_git_folders
 from codeloop.workspace.git.repository import Git, GitFailed
 from codeloop.workspace.git.worktrees import describe_failure
-from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
+from codeloop.workspace.process.command_result import CommandResult
+from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.launcher.mounts import LAYERS_SUFFIX
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.sandboxes import Sandbox

@@ -32,11 +32,13 @@ from codeloop.workspace.sandbox.launcher.libc import become_subreaper, open_chil
 from codeloop.workspace.sandbox.launcher.messages import (
     COMMAND_KIND,
     LISTEN_KIND,
+    REACH_KIND,
     SANDBOX_KIND,
     read_descriptors,
     receive,
 )
 from codeloop.workspace.sandbox.launcher.plan import read_plan
+from codeloop.workspace.sandbox.launcher.reached_ports import serve_ports
 from codeloop.workspace.sandbox.launcher.seccomp import NO_LISTENER, refuse_internet
 from codeloop.workspace.sandbox.launcher.supervisor import supervise
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
@@ -217,6 +219,13 @@ def _handle_listen(channel: socket, _signals: int, _bounds: Bounds, _listener: i
     return False
 
 
+def _handle_reach(channel: socket, _signals: int, _bounds: Bounds, _listener: int) -> bool:
+    """List and reach the ports of this network namespace for a client in another one, until the client is gone."""
+    receive(channel)
+    serve_ports(channel)
+    return False
+
+
 def _handle_enter(channel: socket, signal_fd: int, _bounds: Bounds, _listener: int) -> bool:
     """Enter a sandbox, say what it lacks or why it can't be made, and serve requests there until the client is gone."""
     # The further descriptors hold the lock on the sandbox's layers. They stay open as long as this process and its
@@ -245,6 +254,7 @@ def _handle_enter(channel: socket, signal_fd: int, _bounds: Bounds, _listener: i
 _HANDLERS: dict[bytes, Callable[[socket, int, Bounds, int], bool]] = {
     COMMAND_KIND: supervise,
     LISTEN_KIND: _handle_listen,
+    REACH_KIND: _handle_reach,
     SANDBOX_KIND: _handle_enter,
 }
 """By the kind of a request. Each returns whether its supervisor may serve another request."""

@@ -4,8 +4,11 @@ import fcntl
 import os
 from _socket import MSG_WAITALL, socket
 
-# The kinds of requests to the launcher, one byte each: run a command, listen on a port, enter a sandbox.
-COMMAND_KIND, LISTEN_KIND, SANDBOX_KIND = b"c", b"l", b"b"
+# The kinds of requests to the launcher, one byte each: run a command, listen on a port, reach the ports that others
+# listen on, enter a sandbox.
+COMMAND_KIND, LISTEN_KIND, REACH_KIND, SANDBOX_KIND = b"c", b"l", b"r", b"b"
+# The request for the ports that are listened on, and the bytes of the longest request for one.
+LIST_PORTS, PORT_BYTES = b"list\n", 16
 _READ_BYTES = 1 << 20
 
 

@@ -96,7 +96,7 @@ class HostProxy:
                 await self._serve_request(client)
             else:
                 server = Stream(*await asyncio.open_connection("localhost", service_port))
-                await _relay(client, server, _read_tunnel(client, server))
+                await relay(client, server, read_tunnel(client, server))
             await _finish_answer(client)
         except (OSError, EOFError, NetworkError):
             # The client or the server is gone, or sent something that has no answer.
@@ -122,10 +122,10 @@ class HostProxy:
             return
         try:
             if not request.is_tunnel:
-                await _relay(client, server, _read_body(client, request.length))
+                await relay(client, server, _read_body(client, request.length))
             # On other ports, which an entry has to name, something else than TLS may be spoken.
             elif await self._open_tunnel(client, server, request.target, inspect=rule.port in WEB_PORTS | {None}):
-                await _relay(client, server, _read_tunnel(client, server))
+                await relay(client, server, read_tunnel(client, server))
         finally:
             server.writer.transport.abort()
 
@@ -212,7 +212,7 @@ def _send_answer(client: Stream, status: str, text: str) -> None:
     client.writer.write(head.encode("ascii", "replace") + b"Connection: close\r\n\r\n" + body)
 
 
-async def _relay(client: Stream, server: Stream, client_chunks: AsyncIterator[bytes]) -> None:
+async def relay(client: Stream, server: Stream, client_chunks: AsyncIterator[bytes]) -> None:
     """Send `client_chunks` to the server and its answer to the client, until the answer ends or both sides are idle."""
     clock = asyncio.get_running_loop().time
     last_active = clock()
@@ -245,7 +245,7 @@ async def _read_all(stream: Stream) -> AsyncIterator[bytes]:
         yield data
 
 
-async def _read_tunnel(client: Stream, server: Stream) -> AsyncIterator[bytes]:
+async def read_tunnel(client: Stream, server: Stream) -> AsyncIterator[bytes]:
     """Yield all that a client sends, then end the server's stream."""
     async for data in _read_all(client):
         yield data
