@@ -16,6 +16,7 @@ from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.client.target import Target, refuse_directory
 from codeloop.config.trust.store import read_present_contents, trust_directory
+from codeloop.kit.text.undecodable import find_undecodable
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.message import Session
 
@@ -53,19 +54,19 @@ def make_local_target(
 
     def get_session_client(session: Session) -> Client:
         # A fork is a new session of this directory.
-        if session.root == str(project_root.root) or options.fork:
+        if session.root == project_root.root_name or options.fork:
             return client
         is_ours = project_root.vcs == "git" and session.project_id == project_root.project_id
-        if get_directory_client is not None and is_ours and Path(session.directory).is_dir():
+        if get_directory_client is not None and is_ours and Path(find_undecodable(session.directory)).is_dir():
             return get_directory_client(session.directory)
         raise UsageProblem(
-            f"Session {session.id} belongs to {session.directory}, not to {project_root.directory}. "
+            f"Session {session.id} belongs to {session.directory}, not to {project_root.directory_name}. "
             "Go there (--dir), or resume a copy here (--fork)."
         )
 
     return Target(
         client=client,
-        directory=str(project_root.directory),
+        directory=project_root.directory_name,
         get_session_client=get_session_client,
         attach_file=make_local_file_part,
         notes=notes,
