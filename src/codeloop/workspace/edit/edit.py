@@ -197,7 +197,7 @@ def _adapt_to_match(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, st
                 new = unescape_alike(edit.old, edit.new) if unescape is unescape_backslashes else unescape(edit.new)
                 if new is None:
                     raise EditRefused(
-                        "oldString was found only without its escapes, and it is not clear which in newString are meant.",
+                        "oldString was found without its escapes, and it is not clear which of newString are meant.",
                         "Send both with real line breaks, tabs and quotes; a backslash then stays as it is.",
                     )
                 return plain, new

@@ -39,7 +39,7 @@ def _is_within_quotes(text: str) -> bool:
             has_escape = has_escape and bool(quote)
             quote = quote or char
         else:
-            has_escape = True
+            has_escape = has_escape or char in _ESCAPED_CHARACTERS
     return False
 
 
