@@ -5,11 +5,9 @@ import logging
 from collections.abc import Callable, Coroutine
 from typing import Any, cast
 
-import msgspec
-
 from codeloop.kit.jsonc import is_object
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
+from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json, encode_json
 
 PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND, INVALID_PARAMS, INTERNAL_ERROR = -32700, -32600, -32601, -32602, -32603
 """Error codes of JSON-RPC."""
@@ -72,7 +70,7 @@ class EditorConnection:
         def collect_answer(answer: JSON) -> None:
             answers.append({"jsonrpc": "2.0", **answer})
             if len(answers) == expected_count:
-                self._write(msgspec.json.encode(answers) + b"\n")
+                self._write(encode_json(answers) + b"\n")
 
         for each in messages:
             if is_object(each):
@@ -183,7 +181,7 @@ class EditorConnection:
             answer.set_result(message.get("result"))
 
     def _send(self, message: JSON) -> None:
-        self._write(msgspec.json.encode({"jsonrpc": "2.0", **message}) + b"\n")
+        self._write(encode_json({"jsonrpc": "2.0", **message}) + b"\n")
 
 
 def _needs_answer(message: Any) -> bool:

@@ -12,7 +12,11 @@ from weakref import WeakSet
 from codeloop.app.models.open_models import ModelSource
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
+<<<<<<< HEAD
 from codeloop.config.project_root import ProjectRoot
+=======
+from codeloop.kit.text.undecodable import find_undecodable
+>>>>>>> files
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import OPEN_PROJECTS, PROJECT_CHECK, PROJECT_IDLE
 from codeloop.schema.live_events import DirectoryRef, GlobalDisposed, InstanceDisposed
@@ -64,7 +68,7 @@ class App:
         """
         if name is not None and "\0" in name:
             raise OperationError("BadRequest", "The directory holds a NUL character.")
-        return Path(os.path.normpath(self.startup.directory.resolve() / (name or "")))
+        return Path(find_undecodable(os.path.normpath(self.startup.directory.resolve() / (name or ""))))
 
     async def get_project(self, directory: Path) -> Project:
         """Return the project of a directory, opened if necessary.
@@ -133,9 +137,10 @@ class App:
                 return project
         current = await self.get_project(directory)
         session = current.store.find_session(session_id) or await self._find_session_elsewhere(session_id)
-        if session is None or session.directory == str(current.settings.project_root.directory):
+        if session is None or session.directory == current.settings.project_root.directory_name:
             return current
-        return await self.get_project(Path(session.directory)) if _is_directory(session.directory) else current
+        own_directory = find_undecodable(session.directory)
+        return await self.get_project(Path(own_directory)) if _is_directory(own_directory) else current
 
     async def _find_session_elsewhere(self, session_id: str) -> Session | None:
         """Find a session in the store of another project: in the open stores, then on the disk."""
@@ -160,7 +165,7 @@ class App:
         if project is None:
             return
         self._retire(project)
-        name = str(project.settings.project_root.directory)
+        name = project.settings.project_root.directory_name
         project.publish_live(InstanceDisposed(properties=DirectoryRef(directory=name)))
         await self._close_retired()
 

@@ -163,7 +163,7 @@ async def _open_scratch_engine(project: Project, situation: Situation) -> AsyncG
     """
     project_root, project_store = project.settings.project_root, project.store
     sessions = list(project_store.walk_ancestors(situation.session_id)) if situation.session_id else []
-    session = sessions[0] if sessions else _make_session(str(project_root.directory), project_root.project_id)
+    session = sessions[0] if sessions else _make_session(project_root.directory_name, project_root.project_id)
     if situation.profile is not None:
         session = replace(session, metadata={**(session.metadata or {}), PROFILE_KEY: situation.profile})
     ids = {each.id for each in sessions}

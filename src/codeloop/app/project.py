@@ -360,7 +360,7 @@ class Project:
 
     def publish_live(self, event: LiveEvent) -> None:
         """Publish a live event of this directory to followers; it is not stored."""
-        self.store.publish_live(event, str(self.settings.project_root.directory))
+        self.store.publish_live(event, self.settings.project_root.directory_name)
 
     async def close(self) -> None:
         """Stop every turn and child process, and close the store."""

@@ -24,6 +24,7 @@ from codeloop.kit.git import (
 )
 from codeloop.kit.programs import exclude_folder
 from codeloop.kit.small_files import read_start
+from codeloop.kit.text.undecodable import escape_undecodable
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import PROJECT_ID_TIME
 from codeloop.schema.wire import DECODE_ERRORS
@@ -52,9 +53,19 @@ class ProjectRoot(Struct, frozen=True):
     warning: str = ""
 
     @property
+    def directory_name(self) -> str:
+        """The directory as sessions store it and clients name it: bytes that are not UTF-8 are written out."""
+        return escape_undecodable(str(self.directory))
+
+    @property
+    def root_name(self) -> str:
+        """The top of the work tree, named as `directory_name`."""
+        return escape_undecodable(str(self.root))
+
+    @property
     def relative_path(self) -> str:
-        """The directory, relative to the top of the work tree; empty for the top itself."""
-        return "" if self.directory == self.root else str(self.directory.relative_to(self.root))
+        """The directory, relative to the top of the work tree, as sessions store it; empty for the top itself."""
+        return "" if self.directory == self.root else escape_undecodable(str(self.directory.relative_to(self.root)))
 
     @property
     def directory_filter(self) -> str | None:
@@ -62,7 +73,7 @@ class ProjectRoot(Struct, frozen=True):
 
         Directories outside of git repositories share one database.
         """
-        return str(self.directory) if self.project_id == GLOBAL_PROJECT_ID else None
+        return self.directory_name if self.project_id == GLOBAL_PROJECT_ID else None
 
     @property
     def folders(self) -> list[Path]:

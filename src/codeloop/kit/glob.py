@@ -40,6 +40,22 @@ def split_root(pattern: str) -> tuple[str, str]:
     return root, "/".join(names[root_size:])
 
 
+def quote_brackets(pattern: str) -> str:
+    """Return a pattern in which brackets, and braces around one name, stand for themselves: `[lang]`, `page.{id}.ts`.
+
+    >>> quote_brackets("app/[id]/*.{ts,tsx}")
+    'app/[[]id[]]/*.{ts,tsx}'
+    """
+    return re.sub(r"\\.|\[[\[\]{}]\]|\[([^\[\]/]*)\]|\{([^{},/]*)\}", _quote_group, pattern)
+
+
+def _quote_group(group: re.Match[str]) -> str:
+    if group[1] is not None:
+        return f"[[]{group[1]}[]]"
+    # What was quoted already stays.
+    return group[0] if group[2] is None else f"[{{]{group[2]}[}}]"
+
+
 @lru_cache(maxsize=256)
 def compile_glob(pattern: str) -> re.Pattern[str]:
     """Return the expression that a whole relative path must match. Raises ValueError for a pattern that is not valid.

@@ -33,7 +33,7 @@ async def open_local_target(directory: "str | os.PathLike[str]", options: OpenOp
             client = LocalClient(project)
             yield Target(
                 client=client,
-                directory=str(project.settings.project_root.directory),
+                directory=project.settings.project_root.directory_name,
                 get_session_client=lambda _: client,
                 attach_file=make_local_file_part,
                 notes=tuple(project.settings.loaded.warnings),

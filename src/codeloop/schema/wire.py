@@ -1,13 +1,16 @@
 """The base Struct of everything on the wire, on disk and in events."""
 
-from collections.abc import Callable
-from typing import Annotated, Any, TypeVar, dataclass_transform, overload
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any, TypeVar, cast, dataclass_transform, overload
 
 import msgspec
 
 from codeloop.kit.json_depth import check_json_depth
+from codeloop.kit.text.undecodable import escape_undecodable
 
 T = TypeVar("T")
+
+_encode = msgspec.json.Encoder().encode
 
 replace = msgspec.structs.replace
 """Returns a copy of a record with some fields changed."""
@@ -27,6 +30,28 @@ def bound_depth(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
         return decode(data)
 
     return decode_bounded
+
+
+def encode_json(value: Any) -> bytes:
+    """Encode a value as JSON. Bytes of names that are not UTF-8 are written out, by their numbers."""
+    try:
+        return _encode(value)
+    except UnicodeEncodeError:
+        # Such names are rare, so they are only looked for after a failure.
+        return _encode(_escape_strings(msgspec.to_builtins(value)))
+
+
+def _escape_strings(value: Any) -> Any:
+    match value:
+        case str():
+            return escape_undecodable(value)
+        case dict():
+            entries = cast("dict[str, Any]", value).items()
+            return {escape_undecodable(name): _escape_strings(each) for name, each in entries}
+        case list() | tuple():
+            return [_escape_strings(each) for each in cast("Sequence[Any]", value)]
+        case _:
+            return value
 
 
 @overload

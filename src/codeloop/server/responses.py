@@ -6,7 +6,6 @@ import secrets
 from collections.abc import Mapping
 from typing import Any
 
-import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.responses import Response
 
@@ -14,6 +13,7 @@ from codeloop.model.errors import ModelUnavailable
 from codeloop.schema.bounds.server import SERVER_BODY
 from codeloop.schema.errors import CodeloopError, ErrorKind, OperationError, SessionNotFound
 from codeloop.schema.installation import InstallationChanged, find_change
+from codeloop.schema.wire import encode_json
 from codeloop.server.requests import BadArguments, BodyTooLarge
 from codeloop.store.database import StoreError
 
@@ -61,7 +61,7 @@ def make_response(result: Any) -> Response:
     """Make the JSON response of an operation's result; None: 204."""
     if result is None:
         return Response(status_code=204)
-    return Response(msgspec.json.encode(result), media_type="application/json")
+    return Response(encode_json(result), media_type="application/json")
 
 
 def make_error_response(error: Exception) -> Response:
@@ -112,12 +112,12 @@ def _make_operation_error(kind: ErrorKind, message: str, data: Mapping[str, str 
         match = re.search(_ID_IN_MESSAGE, message)
         # Names of MCP servers and ids of projects have no prefix to find them by: they end the message.
         body[field] = match.group() if match else message.rpartition(": ")[2]
-    return Response(msgspec.json.encode(body), status, media_type="application/json")
+    return Response(encode_json(body), status, media_type="application/json")
 
 
 def _make_named_error(status: int, name: str, message: str, **data: str | bool) -> Response:
     body = {"name": name, "data": {"message": message, **data}}
-    return Response(msgspec.json.encode(body), status, media_type="application/json")
+    return Response(encode_json(body), status, media_type="application/json")
 
 
 def make_not_found(path: str) -> Response:

@@ -23,10 +23,10 @@ from codeloop.schema.event import (
 )
 from codeloop.schema.message import Message, Session
 from codeloop.schema.part import Part
+from codeloop.schema.wire import encode_json
 from codeloop.store.conversation import Entry
 from codeloop.store.database import Database
 
-_encode_json = msgspec.json.Encoder().encode
 _message_decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
 _part_decoder: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
 
@@ -54,7 +54,7 @@ def apply_event(db: Database, event: StoredEvent) -> None:
         case MessageUpdated(properties=p):
             db.execute(
                 "INSERT OR REPLACE INTO message (id, session_id, created, data) VALUES (?, ?, ?, ?)",
-                (p.info.id, p.session_id, p.info.time.created, _encode_json(p.info)),
+                (p.info.id, p.session_id, p.info.time.created, encode_json(p.info)),
             )
         case MessageRemoved(properties=p):
             db.execute("DELETE FROM part WHERE message_id = ?", (p.message_id,))
@@ -62,25 +62,25 @@ def apply_event(db: Database, event: StoredEvent) -> None:
         case PartUpdated(properties=p):
             db.execute(
                 "INSERT OR REPLACE INTO part (id, message_id, session_id, data) VALUES (?, ?, ?, ?)",
-                (p.part.id, p.part.message_id, p.session_id, _encode_json(p.part)),
+                (p.part.id, p.part.message_id, p.session_id, encode_json(p.part)),
             )
         case PartRemoved(properties=p):
             db.execute("DELETE FROM part WHERE id = ?", (p.part_id,))
         case TodoUpdated(properties=p):
             db.execute(
-                "INSERT OR REPLACE INTO todo (session_id, data) VALUES (?, ?)", (p.session_id, _encode_json(p.todos))
+                "INSERT OR REPLACE INTO todo (session_id, data) VALUES (?, ?)", (p.session_id, encode_json(p.todos))
             )
         case PermissionAsked(properties=p):
             db.execute(
                 "INSERT OR REPLACE INTO permission (id, session_id, reply, data) VALUES (?, ?, NULL, ?)",
-                (p.id, p.session_id, _encode_json(p)),
+                (p.id, p.session_id, encode_json(p)),
             )
         case PermissionReplied(properties=p):
             db.execute("UPDATE permission SET reply = ? WHERE id = ? AND reply IS NULL", (p.reply, p.request_id))
         case QuestionAsked(properties=p):
             db.execute(
                 "INSERT OR REPLACE INTO question (id, session_id, open, data) VALUES (?, ?, 1, ?)",
-                (p.id, p.session_id, _encode_json(p)),
+                (p.id, p.session_id, encode_json(p)),
             )
         case QuestionReplied(properties=p) | QuestionRejected(properties=p):
             db.execute("UPDATE question SET open = 0 WHERE id = ?", (p.request_id,))
@@ -89,7 +89,7 @@ def apply_event(db: Database, event: StoredEvent) -> None:
 def _replace_session(db: Database, info: Session) -> None:
     db.execute(
         "INSERT OR REPLACE INTO session (id, parent_id, directory, title, updated, data) VALUES (?, ?, ?, ?, ?, ?)",
-        (info.id, info.parent_id, info.directory, info.title, info.time.updated, _encode_json(info)),
+        (info.id, info.parent_id, info.directory, info.title, info.time.updated, encode_json(info)),
     )
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from codeloop.kit import fault_injection
 from codeloop.kit.small_files import create_private_folder, lock
+from codeloop.kit.text.undecodable import escape_undecodable
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import STORE_BUSY_TIME
 from codeloop.store.ledger_schema import LEDGER_MIGRATION
@@ -127,19 +128,28 @@ class Database:
         """Run a statement that changes rows; return the id of the row that it inserted, or 0."""
         # In a transaction, `transaction` explains the errors of all its statements.
         if self._connection.in_transaction:
-            return self._connection.execute(sql, values).lastrowid or 0
+            return self._run(sql, values).lastrowid or 0
         with explain_errors(self.path):
-            return self._connection.execute(sql, values).lastrowid or 0
+            return self._run(sql, values).lastrowid or 0
 
     def fetch_one(self, sql: str, *values: SqlValue) -> tuple[Any, ...] | None:
         """Return the first row of a query; None: there is none."""
         with explain_errors(self.path):
-            return self._connection.execute(sql, values).fetchone()
+            return self._run(sql, values).fetchone()
 
     def fetch_all(self, sql: str, *values: SqlValue) -> list[tuple[Any, ...]]:
         """Return all rows of a query."""
         with explain_errors(self.path):
-            return self._connection.execute(sql, values).fetchall()
+            return self._run(sql, values).fetchall()
+
+    def _run(self, sql: str, values: Sequence[SqlValue]) -> sqlite3.Cursor:
+        try:
+            return self._connection.execute(sql, values)
+        except UnicodeEncodeError:
+            # A name with bytes that are not UTF-8: stored and looked for as `encode_json` writes it.
+            return self._connection.execute(
+                sql, [escape_undecodable(value) if isinstance(value, str) else value for value in values]
+            )
 
     @contextmanager
     def transaction(self) -> Generator[None, None, None]:

@@ -6,9 +6,9 @@ import msgspec
 
 from codeloop.schema.event import StampedEvent, StoredEvent, get_session_id
 from codeloop.schema.limits import STORE_EVENTS
+from codeloop.schema.wire import encode_json
 from codeloop.store.database import Database
 
-_encode_json = msgspec.json.Encoder().encode
 _event_decoder: msgspec.json.Decoder[StoredEvent] = msgspec.json.Decoder(StoredEvent)
 
 BATCH_SIZE = 500
@@ -32,7 +32,7 @@ class Outbox:
 
     def add(self, event: StoredEvent) -> int:
         """Add an event, within the caller's transaction; return its number."""
-        row = (get_session_id(event), _encode_json(event))
+        row = (get_session_id(event), encode_json(event))
         return self._db.execute("INSERT INTO event (session_id, data) VALUES (?, ?)", row)
 
     def read_events(
@@ -48,7 +48,7 @@ class Outbox:
             rows = self._db.fetch_all(f"{sql} {_ORDER_CLAUSE}", after, until, BATCH_SIZE)
         else:
             rows = self._db.fetch_all(
-                f"{sql} {_TREE_FILTER} {_ORDER_CLAUSE}", after, until, BATCH_SIZE, _encode_json(tuple(roots))
+                f"{sql} {_TREE_FILTER} {_ORDER_CLAUSE}", after, until, BATCH_SIZE, encode_json(tuple(roots))
             )
         return [StampedEvent(seq, _event_decoder.decode(data)) for seq, data in rows]
 

@@ -8,10 +8,9 @@ import msgspec
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import STORE_DECISIONS
 from codeloop.schema.permission import Decision, Grant, PermissionRequest
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, encode_json
 from codeloop.store.database import Database, StoreError
 
-_encode_json = msgspec.json.Encoder().encode
 _decode_texts = msgspec.json.Decoder(list[str]).decode
 _decode_decision = msgspec.json.Decoder(Decision).decode
 
@@ -51,7 +50,7 @@ class PermissionRecords:
             request.session_id,
             now_ms(),
             request.permission,
-            _encode_json(request.always).decode(),
+            encode_json(request.always).decode(),
             get_grant_place(request.metadata),
         )
         self._db.execute(
@@ -61,7 +60,7 @@ class PermissionRecords:
 
     def store_session_grant(self, grant: Grant) -> None:
         """Store a grant that holds for the rest of its session."""
-        values = (grant.id, grant.session_id, grant.time, grant.permission, _encode_json(grant.patterns).decode())
+        values = (grant.id, grant.session_id, grant.time, grant.permission, encode_json(grant.patterns).decode())
         self._db.execute("INSERT OR IGNORE INTO remembered VALUES (?1, ?2, '', ?3, ?4, ?5, '')", values)
 
     def add_grants(self, grants: Sequence[Grant]) -> None:
@@ -92,7 +91,7 @@ class PermissionRecords:
         """Store a decision; once in `_PRUNE_INTERVAL` decisions, delete the oldest."""
         number = self._db.execute(
             "INSERT INTO decision (session_id, action, data) VALUES (?, ?, ?)",
-            (decision.session_id, decision.action, _encode_json(decision)),
+            (decision.session_id, decision.action, encode_json(decision)),
         )
         if number % _PRUNE_INTERVAL == 0:
             # The decision is stored, so this must not fail; old ones can be removed next time.

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
 from msgspec import Struct
 
 from codeloop.kit.paths import expand_user_path
+from codeloop.kit.text.undecodable import find_undecodable
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.files.read_log import ReadLog
 from codeloop.workspace.files.temp_files import RECORDS_FOLDER
@@ -204,9 +205,10 @@ class Workspace:
     def resolve(self, path: str, base: Path | None = None) -> ResolvedPath:
         """Resolve a path as the model wrote it: absolute, relative to `base` (the directory), or with `~`.
 
-        The name of a saved output (`tool_12ab34cd`) leads to it, unless there is a file of that name.
+        The name of a saved output (`tool_12ab34cd`) leads to it, unless there is a file of that name. Bytes
+        that are not UTF-8 may be written out, as results show them.
         """
-        absolute = Path(os.path.normpath((base or self.directory) / expand_user_path(path)))
+        absolute = Path(find_undecodable(os.path.normpath((base or self.directory) / expand_user_path(path))))
         if path.startswith(OUTPUT_PREFIX) and "/" not in path and not os.path.lexists(absolute):
             saved_output = self.scratch / path
             absolute = saved_output if os.path.lexists(saved_output) else absolute

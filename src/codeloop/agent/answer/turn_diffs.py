@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from msgspec import Struct
 
 from codeloop.agent.engine import Engine
+from codeloop.kit.text.undecodable import escape_undecodable
 from codeloop.schema.event import StoredEvent, make_message_updated, make_session_updated
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import SNAPSHOT_COMPARE
@@ -53,7 +54,7 @@ def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Message
     unrecorded = {path: reason for part in finishes for path, reason in (part.unrecorded or {}).items()}
     if not patches or after is None:
         return MessageChanges(index, (), unrecorded=unrecorded) if unrecorded else None
-    root = f"{snapshots.root}/"
+    root = escape_undecodable(f"{snapshots.root}/")
     files = {file for part in patches for file in part.files}
     names = {file.removeprefix(root) for file in files if file.startswith(root)}
     if files and not names:
@@ -66,7 +67,8 @@ def find_step_changes(snapshots: Snapshots, entry: Entry, index: int) -> Message
 
 
 def _find_changes(objects: ObjectStore, before: str, after: str, names: set[str]) -> tuple[TreeChange, ...]:
-    return tuple(each for each in list_differences(objects, before, after) if each.path in names)
+    # Parts hold names as they can be stored.
+    return tuple(each for each in list_differences(objects, before, after) if escape_undecodable(each.path) in names)
 
 
 async def compare_turn(

@@ -65,7 +65,7 @@ async def _ask_model(settings: ProjectSettings, ref: str) -> Finding:
 
 def _make_paid_request(settings: ProjectSettings, ref: str) -> PaidRequest:
     """Return the row of the request in the ledger, without a session."""
-    directory, path = str(settings.project_root.directory), settings.project_root.relative_path
+    directory, path = settings.project_root.directory_name, settings.project_root.relative_path
     return PaidRequest(
         session_id="", root_id="", message_id="", directory=directory, path=path, model=ref, kind="check"
     )

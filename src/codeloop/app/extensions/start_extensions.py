@@ -82,9 +82,9 @@ def _make_hosts(project: OpenProject) -> ExtensionHosts:
 
     hello = HostHello(
         version=VERSION,
-        directory=str(project_root.directory),
-        root=str(project_root.root),
-        project={"id": project_root.project_id, "worktree": str(project_root.root)},
+        directory=project_root.directory_name,
+        root=project_root.root_name,
+        project={"id": project_root.project_id, "worktree": project_root.root_name},
         operations=tuple((each.id, each.method, each.path) for each in OPERATIONS),
     )
     callbacks = HostCallbacks(

@@ -160,7 +160,7 @@ def open_model_source(settings: ProjectSettings, providers: Providers) -> ModelS
     from codeloop.model.testing.replay import ReplayModel
     from codeloop.model.testing.script import ProjectPaths
 
-    paths = ProjectPaths(str(project_root.directory), str(project_root.root))
+    paths = ProjectPaths(project_root.directory_name, project_root.root_name)
     if startup.replay is not None:
         model = ReplayModel(startup.replay, paths, speed=startup.pace)
         return SingleModel(model, model.list_problems)

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-import msgspec
-
 from codeloop.cli.output.finished_parts import FinishedPart, FinishedParts
 from codeloop.cli.output.result import Outcome
 from codeloop.cli.output.streams import OutputStream
@@ -11,7 +9,7 @@ from codeloop.kit.text.terminal_text import escape_json_controls
 from codeloop.schema.event import Event
 from codeloop.schema.ids import now_ms
 from codeloop.schema.live_events import Retry, SessionErrored, StatusChanged
-from codeloop.schema.wire import replace
+from codeloop.schema.wire import encode_json, replace
 
 
 class JsonView:
@@ -62,4 +60,4 @@ class JsonView:
         self._write_line({"type": kind, "timestamp": time, "sessionID": self._session_id, **fields})
 
     def _write_line(self, line: Any) -> None:
-        self._answer.write(escape_json_controls(msgspec.json.encode(line).decode()) + "\n")
+        self._answer.write(escape_json_controls(encode_json(line).decode()) + "\n")

@@ -22,6 +22,7 @@ from codeloop.schema.part import (
     ToolStateCompleted,
     ToolStateError,
 )
+from codeloop.schema.wire import encode_json
 
 # Characters of a subagent's title before its calls.
 SUBAGENT_TITLE_CHARS = 40
@@ -270,4 +271,4 @@ class TextView:
 
 def _format_json(value: Any, indent: int) -> str:
     """Return JSON that is safe to show in a terminal. `indent`: -1 for one line without spaces."""
-    return escape_json_controls(msgspec.json.format(msgspec.json.encode(value), indent=indent).decode())
+    return escape_json_controls(msgspec.json.format(encode_json(value), indent=indent).decode())

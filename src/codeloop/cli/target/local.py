@@ -17,6 +17,7 @@ from codeloop.client.client import Client
 from codeloop.client.local import LocalClient
 from codeloop.client.target import Target, refuse_directory
 from codeloop.config.trust.store import read_present_contents, trust_directory
+from codeloop.kit.text.undecodable import find_undecodable
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.message import Session
 
@@ -54,10 +55,10 @@ def make_local_target(
 
     def get_session_client(session: Session) -> Client:
         # A fork is a new session of this directory.
-        if session.root == str(project_root.root) or options.fork:
+        if session.root == project_root.root_name or options.fork:
             return client
         is_ours = project_root.vcs == "git" and session.project_id == project_root.project_id
-        if get_directory_client is not None and is_ours and Path(session.directory).is_dir():
+        if get_directory_client is not None and is_ours and Path(find_undecodable(session.directory)).is_dir():
             return get_directory_client(session.directory)
         way = "Go there (--dir), or resume a copy here (--fork)."
         if not Path(session.root).is_dir():
@@ -66,12 +67,17 @@ def make_local_target(
                 "or resume a copy here (--fork)."
             )
         raise UsageProblem(
+<<<<<<< HEAD
             f"Session {session.id} belongs to {session.directory}, not to {project_root.directory}. {way}"
+=======
+            f"Session {session.id} belongs to {session.directory}, not to {project_root.directory_name}. "
+            "Go there (--dir), or resume a copy here (--fork)."
+>>>>>>> files
         )
 
     return Target(
         client=client,
-        directory=str(project_root.directory),
+        directory=project_root.directory_name,
         get_session_client=get_session_client,
         attach_file=make_local_file_part,
         notes=notes,

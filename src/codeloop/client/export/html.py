@@ -12,6 +12,7 @@ from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.errors import get_error_message
 from codeloop.schema.message import AssistantMessage, Session, UserMessage
 from codeloop.schema.part import FilePart, Part, ReasoningPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.wire import encode_json
 
 _STYLE = """
 :root { color-scheme: light dark; --text: #23262b; --muted: #6b7280; --ground: #fdfdfb; --panel: #f1f1ed;
@@ -72,7 +73,7 @@ def _render_part(part: Part) -> Iterator[str]:
 
 def _render_call(part: ToolPart) -> str:
     """Render the arguments of a call, its diff, and its result."""
-    arguments = msgspec.json.format(msgspec.json.encode(part.state.input), indent=2).decode()
+    arguments = msgspec.json.format(encode_json(part.state.input), indent=2).decode()
     block = f"<pre>{escape(escape_controls(arguments))}</pre>"
     metadata = part.state.metadata if isinstance(part.state, ToolStateCompleted | ToolStateError) else None
     diff = (metadata or {}).get("diff")

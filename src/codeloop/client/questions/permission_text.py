@@ -14,7 +14,7 @@ from codeloop.client.questions.quoting import CUT_MARK, QUOTE_MARK, quote_text
 from codeloop.client.questions.requester import MAX_LABEL, Requester
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.permission import PermissionRequest
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, encode_json
 
 _MAX_DETAILS, _DETAIL_ROWS = 8, 3
 """How many further effects of the answer are listed, and the rows of each."""
@@ -126,7 +126,7 @@ def _format_arguments(call: JSON) -> str:
     """Format the arguments of a call as JSON, and below it texts of several lines, unescaped."""
     texts = {name: value for name, value in call.items() if isinstance(value, str) and "\n" in value.strip("\n")}
     rest = {name: value for name, value in call.items() if name not in texts}
-    pieces = [msgspec.json.format(msgspec.json.encode(rest), indent=2).decode()] if rest or not texts else []
+    pieces = [msgspec.json.format(encode_json(rest), indent=2).decode()] if rest or not texts else []
     return "\n".join([*pieces, *(f"{name}:\n{value}" for name, value in texts.items())])
 
 

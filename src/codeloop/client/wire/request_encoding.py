@@ -1,14 +1,14 @@
 """Encodes an operation and its arguments as an HTTP request: the path, the query and the JSON body."""
 
 import re
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 from urllib.parse import quote, urlencode
 
 import msgspec
 
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import AnyOperation
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, encode_json
 
 # A parameter in the path of an operation: `/session/{session_id}`.
 _PATH_PLACEHOLDER = r"\{(\w+)\}"
@@ -37,31 +37,9 @@ def encode_request(operation: AnyOperation, args: msgspec.Struct) -> EncodedRequ
         query = {name: _format_query_value(value) for name, value in fields.items() if value is not None}
         return EncodedRequest(f"{path}?{urlencode(query, errors='replace')}" if query else path, None)
     if operation.body is not None:
-        return EncodedRequest(path, _encode_json(msgspec.to_builtins(getattr(args, operation.body))))
-    return EncodedRequest(path, _encode_json(fields))
+        return EncodedRequest(path, encode_json(msgspec.to_builtins(getattr(args, operation.body))))
+    return EncodedRequest(path, encode_json(fields))
 
 
 def _format_query_value(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
-
-
-def _encode_json(value: Any) -> bytes:
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        # Arguments of the command line may hold bytes that are not UTF-8.
-        return msgspec.json.encode(_replace_surrogates(value))
-
-
-def _replace_surrogates(value: Any) -> Any:
-    """Replace the bytes that Python kept as surrogates, in all strings of a JSON value, by `?`."""
-    match value:
-        case str():
-            return value.encode("utf-8", "replace").decode()
-        case dict():
-            entries = cast("dict[str, Any]", value).items()
-            return {_replace_surrogates(name): _replace_surrogates(inner) for name, inner in entries}
-        case list():
-            return [_replace_surrogates(inner) for inner in cast("list[Any]", value)]
-        case _:
-            return value

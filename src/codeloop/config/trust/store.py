@@ -13,6 +13,7 @@ from codeloop.config.files import describe_os_error, write_private
 from codeloop.config.paths import Paths
 from codeloop.config.trust.contents import ProjectContents, TooManyFiles, encode_path, is_read_for, read_contents
 from codeloop.kit.small_files import create_private_folder, lock, read_bounded
+from codeloop.kit.text.undecodable import escape_undecodable
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import TRUST_LIST_BYTES, TRUST_LOCK
 from codeloop.schema.wire import DECODE_ERRORS
@@ -161,7 +162,10 @@ def _resolve_root(root: Path) -> Path:
     try:
         str(path).encode()
     except UnicodeEncodeError as error:
-        raise CodeloopError(f"The path {str(root)!a} is not UTF-8, so it can't be stored as trusted.") from error
+        raise CodeloopError(
+            f"The name of {escape_undecodable(str(root))} is not UTF-8, so it can't be stored as trusted. Rename the "
+            "folder, or trust it for one run: --trust"
+        ) from error
     return path
 
 

@@ -3,6 +3,7 @@
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
+from codeloop.kit.text.undecodable import escape_undecodable
 from codeloop.schema.errors import GapError, HookRefused
 from codeloop.schema.event import Event, PermissionAsked, QuestionAsked, get_session_id
 from codeloop.schema.wire import JSON
@@ -15,7 +16,7 @@ async def follow_directory(store: Store, directory: Path) -> AsyncGenerator[Even
 
     A follower that is too far behind continues at the newest event.
     """
-    directory_name = str(directory)
+    directory_name = escape_undecodable(str(directory))
     # By session: whether it belongs to the directory.
     belongs_here: dict[str, bool] = {}
     while True:

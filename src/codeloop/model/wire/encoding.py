@@ -1,11 +1,8 @@
 """Encodes parts of requests in the ways that several protocols share: messages of blocks, JSON, options, names, ids."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
-
-import msgspec
 
 from codeloop.kit.jsonc import is_object
 from codeloop.model.chat import ModelInfo, ModelRequest
@@ -40,21 +37,6 @@ def merge_successive(messages: Iterable[EncodedMessage]) -> list[EncodedMessage]
         else:
             merged.append(message)
     return merged
-
-
-def to_json(value: Any) -> bytes:
-    """Encode a value as JSON. Lone surrogates, which no service accepts, become question marks."""
-    try:
-        return msgspec.json.encode(value)
-    except UnicodeEncodeError:
-        # Surrogates are rare (names of files that are not UTF-8), so they are only looked for after a failure.
-        return msgspec.json.encode(_replace_surrogates(value))
-
-
-def _replace_surrogates(value: Any) -> Any:
-    """Return the value as plain JSON values with every lone surrogate replaced."""
-    text = json.dumps(value, ensure_ascii=False, default=msgspec.to_builtins)
-    return json.loads(text.encode("utf-8", "replace"))
 
 
 def collect_options(info: ModelInfo, request: ModelRequest, quirks: Quirks) -> JSON:

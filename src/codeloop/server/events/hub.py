@@ -6,8 +6,6 @@ from collections.abc import AsyncGenerator
 from contextlib import ExitStack, aclosing
 from pathlib import Path
 
-import msgspec
-
 from codeloop.app.app import App
 from codeloop.config.paths import find_paths
 from codeloop.schema.bounds.server import (
@@ -21,6 +19,7 @@ from codeloop.schema.bounds.server import (
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import Event, SessionCreated, SessionDeleted, SessionUpdated, StampedEvent, get_session_id
 from codeloop.schema.live_events import GlobalDisposed, ProjectUpdated, Resync, ServerConnected, ServerResync
+from codeloop.schema.wire import encode_json
 from codeloop.server.events.cursor import Position, format_cursor
 from codeloop.server.events.subscriber import Subscriber, format_frame, wrap_event
 from codeloop.store.followers import read_event_range
@@ -28,7 +27,6 @@ from codeloop.store.store import Store
 
 log = logging.getLogger("codeloop.server")
 
-_encode = msgspec.json.Encoder().encode
 _EVENTS_BEFORE_PAUSE = 500
 """Events that are delivered before other tasks of the event loop get to run."""
 
@@ -216,7 +214,7 @@ class Hub:
                 directory = self._directories.find_directory(source.store, event)
                 if subscriber.directory not in {None, directory}:
                     continue
-                data = _encode(event.event)
+                data = encode_json(event.event)
                 if subscriber.directory is None:
                     data = wrap_event(directory, project, data)
                 frames.append(format_frame(data, subscriber.format_position(subscriber.sent_position)))
@@ -303,7 +301,7 @@ class Hub:
             source.seq = seq
         directory = self._directories.find_directory(source.store, stamped)
         try:
-            data = _encode(event)
+            data = encode_json(event)
         # The text has lone surrogates; one event must not end the streams of all clients.
         except UnicodeEncodeError:
             log.warning("An event whose text is not Unicode was left out: %s", type(event).__name__)

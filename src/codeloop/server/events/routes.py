@@ -111,7 +111,7 @@ def make_stream_routes(app: App, hub: Hub) -> list[BaseRoute]:
     async def stream_directory(request: Request) -> Response:
         project = await app.get_project(app.resolve_directory(get_directory(request)))
         root = project.settings.project_root
-        return _open_stream(request, hub, directory=str(root.directory), project=root.project_id)
+        return _open_stream(request, hub, directory=root.directory_name, project=root.project_id)
 
     async def stream_all(request: Request) -> Response:
         return _open_stream(request, hub)

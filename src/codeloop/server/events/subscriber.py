@@ -3,14 +3,11 @@
 import asyncio
 from collections import deque
 
-import msgspec
-
 from codeloop.schema.bounds.server import SERVER_STREAM_BYTES, SERVER_STREAM_CHUNK, SERVER_STREAM_EVENTS
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import ServerHeartbeat
+from codeloop.schema.wire import encode_json
 from codeloop.server.events.cursor import Position, format_cursor
-
-_encode = msgspec.json.Encoder().encode
 
 
 class Subscriber:
@@ -46,7 +43,7 @@ class Subscriber:
 
     def add_event(self, event: Event, position: str | None = None) -> None:
         """Add an event of the server itself to the queue."""
-        data = _encode(event)
+        data = encode_json(event)
         self.add_frame(format_frame(b'{"payload":%b}' % data if self.directory is None else data, position))
 
     def add_frame(self, frame: bytes) -> None:
@@ -101,5 +98,5 @@ def format_frame(data: bytes, position: str | None) -> bytes:
 
 def wrap_event(directory: str | None, project: str, data: bytes) -> bytes:
     """Return the JSON of an event with its directory and project, for the stream of all directories."""
-    directory_field = b"" if directory is None else b'"directory":%b,' % _encode(directory)
-    return b'{%b"project":%b,"payload":%b}' % (directory_field, _encode(project), data)
+    directory_field = b"" if directory is None else b'"directory":%b,' % encode_json(directory)
+    return b'{%b"project":%b,"payload":%b}' % (directory_field, encode_json(project), data)

@@ -3,7 +3,6 @@
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
@@ -12,7 +11,7 @@ from codeloop.app.app import App
 from codeloop.kit.lazy import load_object
 from codeloop.schema.errors import CodeloopError, ErrorKind, OperationError, SessionNotFound
 from codeloop.schema.operation import AnyOperation, Constant, NoArguments, Unsupported
-from codeloop.schema.wire import Wire
+from codeloop.schema.wire import Wire, encode_json
 from codeloop.server.preview.operations import ANSWER_WRAPS, ANSWERS, PREVIEW_OPERATIONS, Answer, AnswerWrap, Forward
 from codeloop.server.preview.request import PreviewRefused, PreviewRequest, make_refusal
 from codeloop.server.requests import BadArguments, BodyTooLarge, get_directory, read_arguments
@@ -111,4 +110,4 @@ def _make_error_response(error: Exception) -> Response:
 
 def _make_tagged_error(status: int, tag: str, message: str, **more: str) -> Response:
     body = {"_tag": tag, "message": message, **more}
-    return Response(msgspec.json.encode(body), status, media_type="application/json")
+    return Response(encode_json(body), status, media_type="application/json")

@@ -29,7 +29,7 @@ from codeloop.schema.part import (
     ToolStateRunning,
 )
 from codeloop.schema.permission import PermissionRequest
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, encode_json
 
 # The prefix of a line with data in server-sent events.
 _DATA_PREFIX = b"data: "
@@ -294,7 +294,7 @@ def _translate_line(line: bytes) -> bytes:
     event: JSON = {"id": payload["id"], "type": payload["type"], "data": payload["properties"]}
     if "directory" in wrapped_event:
         event["location"] = {"directory": wrapped_event["directory"]}
-    return _DATA_PREFIX + msgspec.json.encode(event)
+    return _DATA_PREFIX + encode_json(event)
 
 
 def _translate_tokens(tokens: Tokens) -> JSON:

@@ -12,7 +12,7 @@ from pathlib import Path
 from stat import S_ISDIR
 
 from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
-from codeloop.kit.text.undecodable import replace_undecodable
+from codeloop.kit.text.undecodable import escape_undecodable, replace_undecodable
 from codeloop.kit.wildcard import make_exact_wildcards
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.permission import Need, Writes
@@ -42,7 +42,7 @@ REPEATED_FOLDER = "`path` and {} both name the folder; looked for {} in it"
 
 def format_path(workspace: Workspace, path: Path) -> str:
     """Return a path as the model reads it: relative to the working directory, absolute only outside of it."""
-    return replace_undecodable(workspace.format_for_model(path))
+    return escape_undecodable(workspace.format_for_model(path))
 
 
 @contextmanager
@@ -147,7 +147,7 @@ async def describe_missing_file(ctx: ToolContext, target: ResolvedPath, text: st
     folder = target.path.parent
     where = "" if folder.is_dir() else f" (the folder {format_path(ctx.workspace, folder)} does not exist)"
     first = text.replace("{}", format_path(ctx.workspace, target.path)) + where
-    return "\n".join([first, *(["Similar paths:"] if similar_paths else []), *map(replace_undecodable, similar_paths)])
+    return "\n".join([first, *(["Similar paths:"] if similar_paths else []), *map(escape_undecodable, similar_paths)])
 
 
 def find_folder(path: Path) -> Path:

@@ -13,6 +13,7 @@ from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import SESSION_GET, SessionId
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import Session
+from codeloop.schema.wire import encode_json
 from codeloop.tui.dialogs.parts.confirm import Confirm
 from codeloop.tui.dialogs.parts.dialog import DialogContext
 from codeloop.tui.dialogs.parts.pick import Pick, PickSource
@@ -59,6 +60,6 @@ async def export_session(context: DialogContext, session_id: str, folder: Path) 
 
 def _encode_session(session: Session, messages: Sequence[MessageWithParts], ending: str) -> bytes:
     if ending == "json":
-        return msgspec.json.format(msgspec.json.encode({"info": session, "messages": messages}), indent=2)
+        return msgspec.json.format(encode_json({"info": session, "messages": messages}), indent=2)
     # A file name or an output may hold bytes that are not UTF-8, which Python keeps as surrogates.
     return (export_html if ending == "html" else export_markdown)(session, messages).encode("utf-8", "backslashreplace")

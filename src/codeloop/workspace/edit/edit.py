@@ -17,6 +17,7 @@ from codeloop.workspace.edit.edit_errors import (
     make_ambiguity_error,
     quote_nearest,
 )
+from codeloop.workspace.edit.escapes import unescape_alike, unescape_backslashes
 from codeloop.workspace.edit.matchers import (
     APPROXIMATE_MATCHERS,
     EDIT_MATCHERS,
@@ -187,13 +188,19 @@ def _adapt_to_match(segment: str, matcher: Matcher, edit: Edit) -> tuple[str, st
     """Return the old and new text as the file spells them: without escapes, with plain quotes, without outer blanks.
 
     Blanks and blank lines at the ends that the match left out are also removed from the new text. `segment`: the text
-    that was matched.
+    that was matched. Raises EditRefused.
     """
     if matcher is match_unescaped:
         for unescape in UNESCAPERS:
             plain = unescape(edit.old)
             if plain.split() == segment.split():
-                return plain, unescape(edit.new)
+                new = unescape_alike(edit.old, edit.new) if unescape is unescape_backslashes else unescape(edit.new)
+                if new is None:
+                    raise EditRefused(
+                        "oldString was found without its escapes, and it is not clear which of newString are meant.",
+                        "Send both with real line breaks, tabs and quotes; a backslash then stays as it is.",
+                    )
+                return plain, new
     old, new = edit.old, edit.new
     if matcher is match_loose_whitespace and segment.isascii() and not old.isascii():
         old, new = fold_typography(old), fold_typography(new)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import accumulate, pairwise
 
 from codeloop.schema.errors import CodeloopError
+from codeloop.workspace.edit.escapes import unescape_backslashes
 
 Span = tuple[int, int]
 Matcher = Callable[[str, str], Iterator[Span]]
@@ -35,8 +36,6 @@ _PLAIN_CHARACTERS = str.maketrans(
     "''''\"\"\"\"------      ",
 )
 # `\n` in place of a line end, `\"` in place of a quote.
-_ESCAPE = r"\\(n|t|r|\"|'|`|\$|\\)"
-_ESCAPED_CHARACTERS = {"n": "\n", "t": "\t", "r": "\r"}
 # The number before a line, as `read` and `grep` show it: `12: `, `12| `, `12\t`, `12- `.
 _LINE_NUMBER = r"[ \t]*(\d{1,9})(?:: ?|\| ?|\t|-(?: |$))"
 # Blanks that are not between two words.
@@ -252,10 +251,6 @@ def fold_typography(text: str) -> str:
     return text if text.isascii() else text.translate(_PLAIN_CHARACTERS)
 
 
-def _unescape_backslashes(text: str) -> str:
-    return re.sub(_ESCAPE, lambda match: _ESCAPED_CHARACTERS.get(match[1], match[1]), text)
-
-
 def _unescape_entities(text: str) -> str:
     for name, char in (("&lt;", "<"), ("&gt;", ">"), ("&quot;", '"'), ("&#39;", "'"), ("&apos;", "'"), ("&amp;", "&")):
         text = text.replace(name, char)
@@ -277,7 +272,7 @@ def strip_line_numbers(text: str) -> str:
 
 
 # Functions that take back what may happen to a text between a file and a model's call.
-UNESCAPERS: tuple[Callable[[str], str], ...] = (_unescape_backslashes, _unescape_entities, strip_line_numbers)
+UNESCAPERS: tuple[Callable[[str], str], ...] = (unescape_backslashes, _unescape_entities, strip_line_numbers)
 
 
 def _split_lines(old: str) -> list[str]:

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 # Linux follows this many links in one path; then it fails with ELOOP.
 _MAX_LINKS = 40
 _MOUNTING_BACKENDS = ("namespaces", "bubblewrap")
+# Where other programs replace hidden files without pause, every second attempt or so succeeds.
+_ATTEMPTS = 20
 Backend = Literal["namespaces", "bubblewrap", "landlock", "sandbox-exec"]
 # In the order in which they are tried; docs/decisions/0019 says why bubblewrap comes second.
 _BACKENDS_BY_SYSTEM: dict[str, tuple[Backend, ...]] = {
@@ -171,7 +173,7 @@ class Sandboxes:
             None,
         )
         if current is None:
-            current = await self._make_sandbox(policy, identities, git)
+            current = await self._make_sandbox(policy, git)
         else:
             self._sandboxes.remove(current)
         # The list is ordered by use, so that the loop ends the longest unused sandboxes first.
@@ -316,7 +318,7 @@ class Sandboxes:
             if proxy := self._proxies.pop(network, None):
                 await proxy.close()
 
-    async def _make_sandbox(self, policy: SandboxPolicy, identities: tuple[bytes, ...], git: PreparedGit) -> Sandbox:
+    async def _make_sandbox(self, policy: SandboxPolicy, git: PreparedGit) -> Sandbox:
         if self._temporary is None:
             self._temporary = make_temporary_folder()
         for backend in self._backends:
@@ -324,8 +326,7 @@ class Sandboxes:
                 continue
             try:
                 mounted = git if backend in _MOUNTING_BACKENDS else PreparedGit()
-                starter = await self._start_backend(backend, policy, self._temporary.path, mounted)
-                return Sandbox(backend, policy, starter, identities, mounted)
+                return await self._start_again(backend, policy, self._temporary.path, mounted)
             except (OSError, TimeoutError) as error:
                 if any(sandbox.backend == backend for sandbox in self._sandboxes):
                     # The backend works here, so this policy is at fault: a file of it is gone, for example.
@@ -334,6 +335,27 @@ class Sandboxes:
         reasons = "; ".join(f"{backend}: {reason}" for backend, reason in self.refused.items())
         raise SandboxUnavailable(
             f"No sandbox can be had on this machine ({reasons or 'none is known for this system'})."
+        )
+
+    async def _start_again(self, backend: Backend, policy: SandboxPolicy, temporary: Path, git: PreparedGit) -> Sandbox:
+        """Make a sandbox by a backend; again while its files are replaced, as editors and installers do.
+
+        Raises OSError and TimeoutError.
+        """
+        replaced: Path | None = None
+        for _ in range(_ATTEMPTS):
+            before = _identify_files(policy)
+            try:
+                starter = await self._start_backend(backend, policy, temporary, git)
+                return Sandbox(backend, policy, starter, (*before, *git.identities), git)
+            except OSError:
+                pairs = zip(_list_guarded(policy), before, _identify_files(policy), strict=True)
+                replaced = next((path for path, old, new in pairs if old != new), None)
+                if replaced is None:
+                    raise
+        raise OSError(
+            f"{replaced} can't be kept from commands, since another program replaces it again and again. "
+            "Try again when that program has ended"
         )
 
     async def _start_backend(
@@ -367,15 +389,8 @@ class Sandboxes:
             from codeloop.workspace.sandbox.backends.bubblewrap import MountedFolders, wrap_command
 
             mounted_folders = MountedFolders(temporary, private and private.path, git.mounts)
-            hidden = [path for path in policy.hidden if os.path.lexists(path)]
             wrap = partial(wrap_command, policy=policy, mounted_folders=mounted_folders)
-            try:
-                return await self._launcher.make_wrapped_sandbox(wrap, rows)
-            except OSError:
-                if all(map(os.path.lexists, hidden)):
-                    raise
-                # A hidden file, such as a socket, was removed before it was covered. `wrap_command` looks again.
-                return await self._launcher.make_wrapped_sandbox(wrap, rows)
+            return await self._launcher.make_wrapped_sandbox(wrap, rows)
         if backend == "sandbox-exec":
             from codeloop.workspace.sandbox.backends.seatbelt import SeatbeltStarter
 
@@ -411,6 +426,11 @@ def _list_plan_rows(policy: SandboxPolicy) -> list[str]:
     return rows
 
 
+def _list_guarded(policy: SandboxPolicy) -> tuple[Path, ...]:
+    """Return the paths at which a replaced file would not be mounted or covered."""
+    return (*policy.writable, *policy.protected, *policy.hidden)
+
+
 def _identify_files(policy: SandboxPolicy) -> tuple[bytes, ...]:
     """Return the identity of each file that a policy's paths name now."""
-    return tuple(identify_file(path) for path in (*policy.writable, *policy.protected, *policy.hidden))
+    return tuple(map(identify_file, _list_guarded(policy)))

@@ -1,15 +1,35 @@
 """Filters the files of a search by a glob."""
 
+import os
 import re
+from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.glob import compile_glob
+from codeloop.kit.glob import compile_glob, has_wildcard, quote_brackets
 from codeloop.schema.limits import SEARCH_PATTERN
 from codeloop.workspace.search.grep_query import SearchFailed
 
 # The name of the file type that a filter defines for ripgrep.
 _TYPE_NAME = "codeloop"
+
+
+def quote_names(pattern: str, root: Path) -> str:
+    """Return a glob whose first names stand for themselves where they exist below `root` as they are written.
+
+    Folders of some frameworks are called `[lang]` or `{id}`.
+    """
+    before = re.match(r"!?(?:\./)?/*", pattern)
+    start = before.end() if before is not None else 0
+    names, folder = pattern[start:].split("/"), root
+    for index, name in enumerate(names):
+        if not has_wildcard(name):
+            folder /= name
+            continue
+        if quote_brackets(name) == name or not os.path.lexists(folder / name):
+            break
+        names[index], folder = quote_brackets(name), folder / name
+    return pattern[:start] + "/".join(names)
 
 
 class FileFilter(Struct, frozen=True):

@@ -61,9 +61,9 @@ class LineReader:
 
     def _read_record(self, data: bytes, position: int) -> int:
         """Read the record at a position; return the position of the next, or the same if this one is not complete."""
-        # A line between groups of lines that are not next to each other.
-        if data.startswith(b"--\n", position):
-            return position + 3
+        # A line between groups of lines that are not next to each other; with `--crlf` it ends so.
+        if data.startswith((b"--\n", b"--\r\n"), position):
+            return data.index(b"\n", position) + 1
         nul = data.find(b"\0", position)
         line_end = data.find(b"\n", position)
         if line_end >= 0 and (line_end < nul or nul < 0):

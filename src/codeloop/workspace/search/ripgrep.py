@@ -13,13 +13,15 @@ from pathlib import Path
 
 from codeloop.kit.child_process import Launch
 from codeloop.kit.desktop_programs import make_desktop_launch
+from codeloop.kit.glob import quote_brackets
 from codeloop.kit.program import run_program
 from codeloop.kit.programs import find_program
 from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.api.files import FoundLine
 from codeloop.schema.bounds.program import PROGRAM_MEMORY
 from codeloop.schema.limits import FILES_LINES, SEARCH_COLUMNS, SEARCH_TIME
-from codeloop.workspace.search.file_filter import FileFilter
+from codeloop.schema.wire import replace
+from codeloop.workspace.search.file_filter import FileFilter, quote_names
 from codeloop.workspace.search.grep_query import FileList, GrepQuery, GrepResult, SearchFailed
 from codeloop.workspace.search.json_records import RecordReader
 from codeloop.workspace.search.newest_files import sort_newest_first
@@ -29,6 +31,10 @@ from codeloop.workspace.search.unreadable_ignore_files import avoid_unreadable_f
 # An older ripgrep on the PATH is not used.
 _MIN_MAJOR_VERSION = 13
 _COMMON_OPTIONS = ("--no-config", "--color=never", "--hidden", "--glob=!.git", "--no-require-git", "--null")
+# What makes a pattern one over several lines: a line break, an escape for one, and "any character at all".
+_OVER_LINES = r"\\n|\\r|\n|\[\\s\\S\]|\[\\S\\s\]|\[\\w\\W\]|\[\\d\\D\]|\[\^\]|\(\?[imux]*s"
+# What else a pattern has, and its line breaks outside of brackets, which may be those of Windows.
+_LINE_BREAK = r"(?s)(\[(?:\\.|[^\]\\])*\]|\\\\|\\[^nr\\]|[^\\\[\n\r])|(?:\\r\\n|\\n|\r\n|\n)"
 # Features that only ripgrep's other engine supports, as its error names them.
 _PCRE_FEATURES = ("look-around", "backreferences")
 _ERROR_SEPARATOR = "\nrg: "
@@ -58,11 +64,13 @@ class Ripgrep:
 
         Raises SearchFailed.
         """
-        file_filter = FileFilter.parse(pattern)
+        file_filter = FileFilter.parse(pattern and quote_names(pattern, root))
         reader = NameReader(root, file_filter)
         ignoring_options = [f"--glob=!{each}" for each in ignore]
         options = ["--files", *ignoring_options, *file_filter.options, "./"]
         stop_reason = await self._run(options, root, environment, reader)
+        if pattern and not reader.paths and (plain := quote_brackets(pattern)) != pattern:
+            return await self.list_files(root, plain, environment, ignore)
         return FileList(reader.paths, stop_reason)
 
     async def grep(self, root: Path, query: GrepQuery, environment: Mapping[str, str]) -> GrepResult:
@@ -96,10 +104,13 @@ class Ripgrep:
         self, root: Path, query: GrepQuery, environment: Mapping[str, str], engine: tuple[str, ...]
     ) -> GrepResult:
         folder, target = (root, "./") if root.is_dir() else (root.parent, f"./{root.name}")
-        file_filter = FileFilter.parse(query.include)
+        file_filter = FileFilter.parse(query.include and quote_names(query.include, folder))
         reader = LineReader(folder, file_filter, query)
-        options = [*_list_options(query), *engine, *file_filter.options, "-e", query.pattern, "--", target]
+        pattern, options = _make_pattern(query)
+        options += [*engine, *file_filter.options, "-e", pattern, "--", target]
         stop_reason = await self._run(options, folder, environment, reader)
+        if query.include and not reader.matches and (plain := quote_brackets(query.include)) != query.include:
+            return await self._grep_with(root, replace(query, include=plain), environment, engine)
         files = await asyncio.to_thread(sort_newest_first, reader.list_files())
         return GrepResult(files, reader.matches, stop_reason)
 
@@ -148,8 +159,21 @@ class Ripgrep:
         return "; ".join(filter(None, reasons))
 
 
+def _make_pattern(query: GrepQuery) -> tuple[str, list[str]]:
+    """Return the expression for a query, with the options for it. In one over lines, a line may end as on Windows."""
+    pattern, options = query.pattern, _list_options(query)
+    if query.is_plain_text:
+        if "\n" not in pattern:
+            return pattern, [*options, "--fixed-strings"]
+        pattern = re.sub(r"([^\w\s])", r"\\\1", pattern)
+    if query.multiline or re.search(_OVER_LINES, pattern):
+        # `--crlf` changes only what `$` means.
+        return re.sub(_LINE_BREAK, lambda match: match[1] or r"\r?\n", pattern), [*options, "--multiline"]
+    return pattern, options
+
+
 def _list_options(query: GrepQuery) -> list[str]:
-    options = [f"--max-columns={SEARCH_COLUMNS.value}", "--max-columns-preview"]
+    options = [f"--max-columns={SEARCH_COLUMNS.value}", "--max-columns-preview", "--crlf"]
     match query.mode:
         case "files":
             options.append("--files-with-matches")
@@ -159,12 +183,8 @@ def _list_options(query: GrepQuery) -> list[str]:
             options += ["--line-number", "--with-filename", "--no-heading"]
             options += [f"--before-context={query.lines_before}"] if query.lines_before else []
             options += [f"--after-context={query.lines_after}"] if query.lines_after else []
-    if query.is_plain_text:
-        options.append("--fixed-strings")
     if query.ignore_case:
         options.append("--ignore-case")
-    if query.multiline:
-        options.append("--multiline")
     return options
 
 

@@ -152,9 +152,10 @@ async def read_idle_session(project: Project, session_id: str) -> tuple[Session,
     Raises OperationError: the session belongs to another work tree (BadRequest), or is not idle.
     """
     session = project.store.get_session(session_id)
-    if session.root != str(project.snapshots.root):
-        problem = f"Session {session.id} belongs to {session.directory}, outside {project.snapshots.root}."
-        raise OperationError("BadRequest", f"{problem} Nothing was changed.")
+    root = project.settings.project_root.root_name
+    if session.root != root:
+        problem = f"Session {session.id} belongs to {session.directory}, outside {root}. Nothing was changed."
+        raise OperationError("BadRequest", problem)
     if project.runs.is_running(session.id):
         raise OperationError("SessionBusyError", f"Session {session.id} is busy. Abort its turn first.")
     project.store.leases.check_free(session.id)

@@ -11,6 +11,7 @@ from codeloop.agent.answer.turn_diffs import find_step_changes
 from codeloop.app.handlers.changes.outcome import add_conflicts, describe_outcome
 from codeloop.app.handlers.changes.revert import lock_unless_dry_run, read_idle_session, restore_files
 from codeloop.app.project import Project
+from codeloop.kit.text.undecodable import find_undecodable
 from codeloop.schema.api.session_undo import UndoFiles, UndoneFiles
 from codeloop.schema.errors import OperationError
 from codeloop.schema.message import Session
@@ -63,7 +64,7 @@ async def undo_files(project: Project, args: UndoFiles) -> UndoneFiles:
 
 def _make_relative(root: Path, session: Session, name: str) -> str:
     """Return a path relative to the work tree; empty for its top. Raises OperationError when it is outside."""
-    path = Path(os.path.normpath(Path(session.directory) / name))
+    path = Path(find_undecodable(os.path.normpath(Path(find_undecodable(session.directory)) / name)))
     # A link as the last part is a file of its own; links above it lead to the real folder.
     real = root if path == root else Path(os.path.realpath(path.parent)) / path.name
     if not name or "\0" in name or not real.is_relative_to(root):

@@ -25,8 +25,8 @@ async def get_paths(project: Project, _args: NoArguments) -> PathInfo:
         home=str(paths.home),
         state=str(paths.state),
         config=str(paths.config),
-        worktree=str(project_root.root),
-        directory=str(project_root.directory),
+        worktree=project_root.root_name,
+        directory=project_root.directory_name,
     )
 
 
@@ -49,10 +49,10 @@ async def get_current_project(project: Project, _args: NoArguments) -> ProjectIn
     project_root = project.settings.project_root
     file = project.store.path
     used_directories = await asyncio.to_thread(_read_directories, file)
-    used_directories = used_directories or [_describe_empty_project(file, str(project_root.root))]
+    used_directories = used_directories or [_describe_empty_project(file, project_root.root_name)]
     is_global = project_root.project_id == GLOBAL_PROJECT_ID
     info = await asyncio.to_thread(describe_project, project, file.parent, used_directories)
-    return replace(info, worktree="/" if is_global else str(project_root.root))
+    return replace(info, worktree="/" if is_global else project_root.root_name)
 
 
 async def list_directories(project: Project, args: ProjectId) -> list[ProjectDirectory]:
@@ -74,9 +74,9 @@ async def list_directories(project: Project, args: ProjectId) -> list[ProjectDir
 async def get_location(project: Project, _args: NoArguments) -> LocationInfo:
     """Return the directory, and the project that it belongs to."""
     project_root = project.settings.project_root
-    top = "/" if project_root.project_id == GLOBAL_PROJECT_ID else str(project_root.root)
+    top = "/" if project_root.project_id == GLOBAL_PROJECT_ID else project_root.root_name
     return LocationInfo(
-        directory=str(project_root.directory), project=LocatedProject(id=project_root.project_id, directory=top)
+        directory=project_root.directory_name, project=LocatedProject(id=project_root.project_id, directory=top)
     )
 
 

@@ -43,4 +43,4 @@ async def init_repository(project: Project, _args: NoArguments) -> ProjectInfo:
         await Git(directory, project.workspace.environment).create()
         if project.reload is not None:
             await project.reload()
-    return replace(await get_current_project(project, NoArguments()), vcs="git", worktree=str(project_root.root))
+    return replace(await get_current_project(project, NoArguments()), vcs="git", worktree=project_root.root_name)

@@ -39,7 +39,7 @@ async def fork_session(project: Project, args: ForkSession) -> Session:
         session,
         id=new_id("ses"),
         slug=make_slug(),
-        directory=str(project_root.directory),
+        directory=project_root.directory_name,
         path=project_root.relative_path,
         title=_make_title(project, session.title),
         version=__version__,

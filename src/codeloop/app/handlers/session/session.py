@@ -44,7 +44,7 @@ async def create_session(project: Project, args: CreateSession) -> Session:
         id=new_id("ses"),
         slug=make_slug(),
         project_id=project_root.project_id,
-        directory=str(project_root.directory),
+        directory=project_root.directory_name,
         path=project_root.relative_path,
         title=args.title or make_first_title(now),
         version=__version__,
@@ -95,7 +95,7 @@ def _is_top(project: Project, directory: str) -> bool:
     return (
         project_root.vcs is not None
         and project_root.project_id != GLOBAL_PROJECT_ID
-        and directory.rstrip("/") == str(project_root.root)
+        and directory.rstrip("/") == project_root.root_name
     )
 
 

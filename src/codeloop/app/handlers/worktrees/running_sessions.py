@@ -3,13 +3,14 @@
 from pathlib import Path
 
 from codeloop.app.project import Project
+from codeloop.kit.text.undecodable import escape_undecodable
 from codeloop.schema.errors import OperationError
 from codeloop.store.queries import NO_LIMIT, SessionFilter
 
 
 def list_running_sessions(project: Project, folder: Path) -> list[str]:
     """Return the ids of the sessions in a folder, or below it, with a running turn."""
-    store, top = project.store, str(folder)
+    store, top = project.store, escape_undecodable(str(folder))
     return [
         session.id
         for session in store.queries.find_sessions(SessionFilter(limit=NO_LIMIT))

@@ -34,7 +34,7 @@ from codeloop.kit.text.terminal_text import escape_controls, escape_json_control
 from codeloop.schema.bounds.all_limits import list_limits
 from codeloop.schema.config import Config
 from codeloop.schema.limits import SERVER_LOG, SERVER_LOG_LINE
-from codeloop.schema.wire import replace
+from codeloop.schema.wire import encode_json, replace
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox_report import SandboxReport, make_report
 
@@ -65,7 +65,7 @@ def show_sandbox(*, config: Path | None, as_json: bool) -> None:
     report = asyncio.run(make_report(policy_input, configuration.config.sandbox))
     if as_json:
         # `holds` is a property, which no encoder writes.
-        click.echo(msgspec.json.encode({**msgspec.to_builtins(report), "holds": report.holds}))
+        click.echo(encode_json({**msgspec.to_builtins(report), "holds": report.holds}))
     else:
         click.echo(escape_controls(_format_report(report)))
     if not report.holds:
@@ -207,7 +207,7 @@ def show_paths(*, as_json: bool) -> None:
         "trust": str(paths.trust_file),
         "log": str(paths.log_folder),
         "root": str(project_root.root),
-        "directory": str(project_root.directory),
+        "directory": project_root.directory_name,
         "project": str(paths.get_project_folder(project_root.project_id)),
     }
     if as_json:
@@ -275,7 +275,7 @@ def list_leaves(value: Any, keys: KeyPath = ()) -> Iterator[tuple[KeyPath, Any]]
 
 
 def _format_json(value: Any) -> str:
-    return escape_json_controls(msgspec.json.format(msgspec.json.encode(value), indent=2).decode())
+    return escape_json_controls(msgspec.json.format(encode_json(value), indent=2).decode())
 
 
 def _describe_origin(loaded: LoadedConfig, keys: KeyPath) -> str:
@@ -286,5 +286,5 @@ def _describe_origin(loaded: LoadedConfig, keys: KeyPath) -> str:
 def _format_value(value: Any) -> str:
     if is_object(value) and set(value) == {"permission", "pattern", "action"}:
         return f"{value['permission']} {value['pattern']}: {value['action']}"
-    text = msgspec.json.encode(value).decode()
+    text = encode_json(value).decode()
     return text if len(text) <= 60 else text[:57] + "..."

@@ -19,7 +19,7 @@ from codeloop.schema.api.session_requests import SESSION_IMPORT, ImportSession, 
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import IMPORT_BYTES
 from codeloop.schema.message import Session
-from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json
+from codeloop.schema.wire import DECODE_ERRORS, JSON, decode_json, encode_json
 
 
 @click.command()
@@ -61,7 +61,7 @@ async def _export_page(form: str, client: Client, session: Session) -> bytes:
 async def export_json(client: Client, session: Session) -> bytes:
     """Return a session as the JSON that `codeloop import` reads."""
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
-    return msgspec.json.format(msgspec.json.encode({"info": session, "messages": messages}), indent=2)
+    return msgspec.json.format(encode_json({"info": session, "messages": messages}), indent=2)
 
 
 async def _export_atif(client: Client, session: Session) -> bytes:
@@ -69,7 +69,7 @@ async def _export_atif(client: Client, session: Session) -> bytes:
     from codeloop.client.export.atif import export_atif
 
     messages = await client.call(SESSION_MESSAGES, ListMessages(session_id=session.id))
-    return msgspec.json.format(msgspec.json.encode(export_atif(session, messages)), indent=2)
+    return msgspec.json.format(encode_json(export_atif(session, messages)), indent=2)
 
 
 @click.command("import")
@@ -140,7 +140,7 @@ def share(name: str | None, output: Path) -> None:
 
     page_content = run_with_session(name, _read_shareable)
     try:
-        write_new_file(output, fill_page(msgspec.json.encode(page_content)))
+        write_new_file(output, fill_page(encode_json(page_content)))
     except OSError as error:
         raise click.FileError(str(output), hint=error.strerror) from error
     messages = sum(len(each.messages) for each in page_content.sessions)

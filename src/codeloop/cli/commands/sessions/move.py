@@ -38,7 +38,7 @@ from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.ids import now_ms
 from codeloop.schema.limits import IMPORT_BYTES
 from codeloop.schema.message import MOVED_KEY, Session, describe_relocation
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, encode_json
 from codeloop.workspace.git.bundle import PackedWork, import_bundle, pack_work, unpack_files
 from codeloop.workspace.git.repository import Git
 
@@ -149,7 +149,7 @@ async def _write_archive(client: Client, session: Session, git: Git, output: Pat
             # The session goes on nowhere but from this file, so it has to survive a power failure.
             with open_new_file(output, sync=True) as file:
                 with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
-                    archive.writestr(WORK_ENTRY, msgspec.json.encode(work))
+                    archive.writestr(WORK_ENTRY, encode_json(work))
                     archive.writestr(SESSION_ENTRY, document)
                     # git has compressed the bundle.
                     archive.write(bundle, BUNDLE_ENTRY, zipfile.ZIP_STORED)

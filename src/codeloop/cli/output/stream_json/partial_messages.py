@@ -3,7 +3,6 @@
 Their events are those of Anthropic's API: `message_start`, `content_block_start`, `content_block_delta` and so on.
 """
 
-import msgspec
 from msgspec import Struct
 
 from codeloop.cli.output.stream_json.anthropic_message import make_message, make_usage
@@ -11,7 +10,7 @@ from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdate
 from codeloop.schema.live_events import PartDelta
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import ReasoningPart, TextPart, ToolPart, ToolStatePending
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, encode_json
 
 # The format's words for the reasons that end a step; every other reason is `end_turn`.
 STOP_REASONS = {"tool-calls": "tool_use", "length": "max_tokens", "filtered": "refusal"}
@@ -95,7 +94,7 @@ class PartialMessages:
                 # The arguments are shown at once, when they are complete.
                 if isinstance(part.state, ToolStatePending):
                     return events
-                arguments = msgspec.json.encode(part.state.input).decode()
+                arguments = encode_json(part.state.input).decode()
                 return [*events, *self._catch_up(part.id, arguments, is_over=True)]
             case _:
                 return []

@@ -6,8 +6,6 @@
 from typing import Any
 from uuid import uuid4
 
-import msgspec
-
 from codeloop.cli.output.finished_parts import FinishedPart, FinishedParts
 from codeloop.cli.output.result import Outcome
 from codeloop.cli.output.stream_json.anthropic_message import make_message, make_usage
@@ -29,7 +27,7 @@ from codeloop.schema.part import (
     ToolStateError,
     ToolStatePending,
 )
-from codeloop.schema.wire import JSON, replace
+from codeloop.schema.wire import JSON, encode_json, replace
 
 
 class StreamJsonView:
@@ -86,7 +84,7 @@ class StreamJsonView:
     def write_line(self, line: JSON) -> None:
         """Write an object as one line of JSON."""
         if not self._is_result_only or line["type"] == "result":
-            self._answer.write(escape_json_controls(msgspec.json.encode(line).decode()) + "\n")
+            self._answer.write(escape_json_controls(encode_json(line).decode()) + "\n")
 
     def finish(self, outcome: Outcome) -> None:
         """Write the `result` of a turn, and start counting anew for the next turn."""

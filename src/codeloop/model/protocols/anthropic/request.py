@@ -32,13 +32,12 @@ from codeloop.model.wire.encoding import (
     merge_successive,
     sanitize_call_id,
     sanitize_tool_name,
-    to_json,
 )
 from codeloop.model.wire.encoding_cache import EncodingCache
 from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.limits import MODEL_OUTPUT_TOKENS
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, encode_json
 
 METADATA_KEY = "anthropic"
 """The key of ReasoningPiece.metadata: {"signature": text} of a thought, or {"redacted": data}."""
@@ -80,7 +79,7 @@ class AnthropicRequestEncoder:
                 for message in messages[-MARKED_MESSAGE_COUNT:]
             ]
         bodies = b",".join([message.body for message in messages])
-        head = to_json(self._make_head(request))
+        head = encode_json(self._make_head(request))
         return b"".join((head[:-1], b',"messages":[', bodies, b"]}"))
 
     def _make_head(self, request: ModelRequest) -> JSON:
@@ -157,7 +156,7 @@ class AnthropicRequestEncoder:
                 # An answer that was cut while the model thought: the service refuses a message of thinking alone.
                 if all(block is None or block["type"] in _THINKING_TYPES for block in blocks):
                     return []
-        return [to_json(block) for block in blocks if block is not None]
+        return [encode_json(block) for block in blocks if block is not None]
 
     def _encode_user_piece(self, piece: TextPiece | ImagePiece) -> JSON | None:
         if isinstance(piece, TextPiece):
@@ -216,6 +215,6 @@ def _add_cache_mark(blocks: list[bytes], mark: dict[str, str]) -> list[bytes]:
     """Put the cache mark on the last block that may carry one."""
     for index, block in reversed([*enumerate(blocks)]):
         if not block.startswith(THINKING_BLOCK_STARTS):
-            marked_block = b"".join((block[:-1], b',"cache_control":', to_json(mark), b"}"))
+            marked_block = b"".join((block[:-1], b',"cache_control":', encode_json(mark), b"}"))
             return [*blocks[:index], marked_block, *blocks[index + 1 :]]
     return blocks

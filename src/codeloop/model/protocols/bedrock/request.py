@@ -32,12 +32,11 @@ from codeloop.model.wire.encoding import (
     merge_successive,
     sanitize_call_id,
     sanitize_tool_name,
-    to_json,
 )
 from codeloop.model.wire.encoding_cache import EncodingCache
 from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.model.wire.tool_schema import adapt_parameters
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, encode_json
 
 METADATA_KEY = "bedrock"
 """The key of ReasoningPiece.metadata: {"signature": text} of a thought, or {"redacted": base64}."""
@@ -91,7 +90,7 @@ class BedrockRequestEncoder:
             user_indexes = [index for index, message in enumerate(messages) if message.role == "user"]
             for index in user_indexes[-MARKED_MESSAGE_COUNT:]:
                 messages[index] = join_blocks("user", [*messages[index].blocks, CACHE_POINT_JSON])
-        head = to_json(self._make_head(request))
+        head = encode_json(self._make_head(request))
         start = head[:-1] + b"," if len(head) > 2 else b"{"
         return b"".join((start, b'"messages":[', b",".join([message.body for message in messages]), b"]}"))
 
@@ -129,7 +128,7 @@ class BedrockRequestEncoder:
 
     def _encode_message(self, message: ModelMessage) -> EncodedMessage:
         role = "assistant" if isinstance(message, AssistantModelMessage) else "user"
-        return join_blocks(role, [to_json(block) for block in self._encode_blocks(message) if block is not None])
+        return join_blocks(role, [encode_json(block) for block in self._encode_blocks(message) if block is not None])
 
     def _encode_blocks(self, message: ModelMessage) -> list[JSON | None]:
         match message:

@@ -23,17 +23,11 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.quirks import Quirks, accepts_attachment
-from codeloop.model.wire.encoding import (
-    collect_options,
-    merge_body,
-    sanitize_call_id,
-    sanitize_tool_name,
-    to_json,
-)
+from codeloop.model.wire.encoding import collect_options, merge_body, sanitize_call_id, sanitize_tool_name
 from codeloop.model.wire.encoding_cache import EncodingCache
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.limits import MODEL_OUTPUT_TOKENS
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, encode_json
 
 METADATA_KEY = "openai"
 """The key of ReasoningPiece.metadata: {"reasoning_details": [...]}, which must go back unchanged (OpenRouter)."""
@@ -62,11 +56,11 @@ class ChatCompletionsRequestEncoder:
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options, tools and system prompt first, then the messages."""
-        system = [to_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
+        system = [encode_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
         messages = [*system, *filter(None, self._cache.encode_messages(request))]
         if self._needs_cache_marks:
             messages = _add_cache_marks(messages, len(system))
-        head = to_json(self._make_head(request, self._choose_limit(request, messages)))
+        head = encode_json(self._make_head(request, self._choose_limit(request, messages)))
         return b"".join((head[:-1], b',"messages":[', b",".join(messages), b"]}"))
 
     def _choose_limit(self, request: ModelRequest, messages: list[bytes]) -> int | None:
@@ -85,7 +79,7 @@ class ChatCompletionsRequestEncoder:
         image_bytes = sum(
             len(each.data) for message in request.messages for each in message.content if isinstance(each, ImagePiece)
         )
-        request_bytes = sum(map(len, messages)) + len(to_json(self._cache.encode_tools(request.tools)))
+        request_bytes = sum(map(len, messages)) + len(encode_json(self._cache.encode_tools(request.tools)))
         room = limits.context - (request_bytes - image_bytes) // BYTES_PER_TOKEN
         return min(limit, room) if room >= MIN_ANSWER_TOKENS else None
 
@@ -122,16 +116,16 @@ class ChatCompletionsRequestEncoder:
         """Return the wire's messages for one of ours, comma-separated; b"" when nothing of it can be sent."""
         match message:
             case UserModelMessage(content=content):
-                return to_json({"role": "user", "content": self._encode_user_content(content)})
+                return encode_json({"role": "user", "content": self._encode_user_content(content)})
             case ToolModelMessage(content=content):
                 results = (
                     {"role": "tool", "tool_call_id": self._encode_call_id(piece.call_id), "content": piece.output}
                     for piece in content
                 )
-                return b",".join(map(to_json, results))
+                return b",".join(map(encode_json, results))
             case AssistantModelMessage():
                 answer = self._encode_assistant(message)
-                return to_json(answer) if answer else b""
+                return encode_json(answer) if answer else b""
 
     def _encode_user_content(self, content: tuple[TextPiece | ImagePiece, ...]) -> str | list[JSON]:
         # A plain string is what every service accepts; some local servers know no lists of parts.
@@ -204,7 +198,7 @@ def _add_cache_mark(messages: bytes) -> bytes:
         # The service refuses a mark on an empty text.
         return messages
     parts[-1] = {**parts[-1], "cache_control": {"type": "ephemeral"}}
-    return b",".join(map(to_json, [*before, {**last, "content": parts}]))
+    return b",".join(map(encode_json, [*before, {**last, "content": parts}]))
 
 
 def _list_reasoning_details(piece: ReasoningPiece) -> list[Any]:

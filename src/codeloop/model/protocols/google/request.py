@@ -25,10 +25,10 @@ from codeloop.model.chat import (
 )
 from codeloop.model.protocols.google.schema import convert_parameters
 from codeloop.model.quirks import Quirks, accepts_attachment
-from codeloop.model.wire.encoding import collect_options, merge_body, sanitize_tool_name, to_json
+from codeloop.model.wire.encoding import collect_options, merge_body, sanitize_tool_name
 from codeloop.model.wire.encoding_cache import EncodingCache
 from codeloop.model.wire.tool_calls import is_object_text
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, encode_json
 
 METADATA_KEY = "google"
 """The key of ReasoningPiece.metadata: {"signature": text, "part": "text" | "empty" | "call" | "thought"}.
@@ -55,7 +55,7 @@ class GoogleRequestEncoder:
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: system prompt, tools and options first, then a content for each message."""
-        head = to_json(self._make_head(request))
+        head = encode_json(self._make_head(request))
         contents = b",".join(filter(None, self._cache.encode_messages(request)))
         start = head[:-1] + b"," if len(head) > 2 else b"{"
         return b"".join((start, b'"contents":[', contents, b"]}"))
@@ -106,7 +106,7 @@ class GoogleRequestEncoder:
             case AssistantModelMessage():
                 parts = self._encode_assistant(message)
         role = "model" if isinstance(message, AssistantModelMessage) else "user"
-        return to_json({"role": role, "parts": parts}) if parts else b""
+        return encode_json({"role": role, "parts": parts}) if parts else b""
 
     def _encode_user_piece(self, piece: TextPiece | ImagePiece) -> JSON:
         if isinstance(piece, TextPiece):

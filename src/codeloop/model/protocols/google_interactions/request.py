@@ -22,11 +22,11 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.quirks import Quirks, accepts_attachment
-from codeloop.model.wire.encoding import collect_options, merge_body, sanitize_tool_name, to_json
+from codeloop.model.wire.encoding import collect_options, merge_body, sanitize_tool_name
 from codeloop.model.wire.encoding_cache import EncodingCache
 from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.model.wire.tool_schema import adapt_parameters
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, encode_json
 
 METADATA_KEY = "google-interactions"
 """The key of ReasoningPiece.metadata: {"signature": text} of a thought."""
@@ -44,7 +44,7 @@ class InteractionRequestEncoder:
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: the fields that never change, then the steps of each message."""
-        head = to_json(self._make_head(request))
+        head = encode_json(self._make_head(request))
         steps = b",".join(filter(None, self._cache.encode_messages(request)))
         return b"".join((head[:-1], b',"input":[', steps, b"]}"))
 
@@ -93,7 +93,7 @@ class InteractionRequestEncoder:
                 is_same_model = origin == self._info.ref
                 items = (_encode_assistant_piece(piece, is_same_model=is_same_model) for piece in content)
                 steps = [step for step in items if step is not None]
-        return b",".join(map(to_json, steps))
+        return b",".join(map(encode_json, steps))
 
     def _encode_user_piece(self, piece: TextPiece | ImagePiece) -> JSON:
         if isinstance(piece, TextPiece):

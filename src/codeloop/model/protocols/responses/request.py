@@ -26,16 +26,10 @@ from codeloop.model.chat import (
 )
 from codeloop.model.protocols.responses.patch_grammar import PATCH_ARGUMENT, PATCH_TOOL, encode_patch_tool
 from codeloop.model.quirks import Quirks, accepts_attachment
-from codeloop.model.wire.encoding import (
-    collect_options,
-    merge_body,
-    sanitize_call_id,
-    sanitize_tool_name,
-    to_json,
-)
+from codeloop.model.wire.encoding import collect_options, merge_body, sanitize_call_id, sanitize_tool_name
 from codeloop.model.wire.encoding_cache import EncodingCache
 from codeloop.model.wire.tool_schema import adapt_parameters
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, encode_json
 
 METADATA_KEY = "responses"
 """The key of a piece's metadata: {"id": text, "encrypted_content": text} of thinking, {"phase": text} of text."""
@@ -81,8 +75,8 @@ class ResponsesRequestEncoder:
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options and tools first, then the system prompt and the items of each message."""
-        head = to_json(self._make_head(request))
-        system = [to_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
+        head = encode_json(self._make_head(request))
+        system = [encode_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
         items = b",".join([*system, *filter(None, self._cache.encode_messages(request))])
         return b"".join((head[:-1], b',"input":[', items, b"]}"))
 
@@ -135,7 +129,7 @@ class ResponsesRequestEncoder:
                 items = [self._encode_result(piece) for piece in content]
             case AssistantModelMessage():
                 items = list(self._encode_assistant(message))
-        return b",".join(map(to_json, items))
+        return b",".join(map(encode_json, items))
 
     def _encode_user_piece(self, piece: TextPiece | ImagePiece) -> JSON:
         if isinstance(piece, TextPiece):

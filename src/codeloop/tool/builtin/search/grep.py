@@ -39,6 +39,8 @@ _LOCK_FILES = frozenset({
 })  # fmt: skip
 # Matches `\|` whose backslash is not escaped itself.
 _ESCAPED_BAR = r"(?<!\\)\\\|"
+# Matches a backslash before a letter, as in `C:\new`.
+_ESCAPED_LETTER = r"(?<!\\)\\[A-Za-z]"
 # A lock file with more matches is left out if other files match, too: its text is generated and long.
 _MAX_LOCK_FILE_MATCHES = 3
 _SHOWN_BY_OTHER_NOTE = "as shown by the search for {} of this step"
@@ -124,20 +126,26 @@ async def _find_target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams
 async def _search(path: Path, query: GrepQuery, ctx: ToolContext) -> tuple[GrepResult, str]:
     r"""Search for the pattern; return the result, and a note if the pattern was not used as written ("" if it was).
 
-    Models write `a\|b` as for the program grep, where it means "a or b"; in ripgrep `\|` matches a bar. So a pattern
-    that finds nothing is tried once more with `|`.
+    Models write `a\|b` as for the program grep, where it means "a or b"; in ripgrep `\|` matches a bar. They write
+    `C:\new` for that text, and in ripgrep `\n` is a line break. So a pattern with such a backslash that finds nothing
+    is tried in these ways, too.
     """
     try:
         result, note = await _run_search(path, query, ctx)
-        pattern = re.sub(_ESCAPED_BAR, "|", query.pattern)
-        if result.matches or note or pattern == query.pattern:
+        if result.matches or note:
             return result, note
-        second, note = await _run_search(path, replace(query, pattern=pattern), ctx)
+        with_bars = re.sub(_ESCAPED_BAR, "|", query.pattern)
+        if with_bars != query.pattern:
+            second, note = await _run_search(path, replace(query, pattern=with_bars), ctx)
+            if second.matches and not note:
+                return second, "(`\\|` is a plain bar and matched nothing; searched with `|`.)"
+        if re.search(_ESCAPED_LETTER, query.pattern):
+            second, _ = await _run_search(path, replace(query, is_plain_text=True), ctx)
+            if second.matches:
+                return second, "(As a regular expression it matched nothing; searched for as plain text.)"
     except SearchFailed as error:
         raise ToolFailure(f"The search failed: {error}") from error
-    if note or not second.matches:
-        return result, ""
-    return second, "(`\\|` is a plain bar and matched nothing; searched with `|`.)"
+    return result, ""
 
 
 async def _run_search(path: Path, query: GrepQuery, ctx: ToolContext) -> tuple[GrepResult, str]:
