@@ -90,6 +90,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand(
         "call_toggle", "Open or close the lowest call", VIEW, "actions.appearance:toggle_lowest_call", "<leader>o"
     ),
+    UiCommand("calls_toggle", "Open or close everything", VIEW, "actions.appearance:toggle_everything", "ctrl+o"),
     _make_command("picture", "picture_view", VIEW, "actions.conversation.pictures:show_picture_of_session"),
     _make_command("status", "status_view", VIEW, "actions.reports:show_status", "<leader>s"),
     _make_command(

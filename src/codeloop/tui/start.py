@@ -41,7 +41,7 @@ def create_ui(launch: UiLaunch, terminal: TerminalColours | None = None) -> Term
     if launch.thinking is not None:
         appearance.thinking = launch.thinking
     appearance.child_key = keymap.format_key("session_child_first")
-    appearance.open_key = keymap.format_key("call_toggle")
+    appearance.open_key = keymap.format_key("calls_toggle")
     commands = [
         PromptCommand(name, row.arguments, row.title, aliases=row.aliases) for name, row in COMMANDS_BY_SLASH.items()
     ]

@@ -22,6 +22,7 @@ from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.installation import InstallationChanged, find_change
 from codeloop.schema.message import Session, format_model_ref
+from codeloop.schema.wire import replace
 from codeloop.tui.choices import Choices
 from codeloop.tui.keys.early_keys import TypingRhythm
 from codeloop.tui.keys.keymap import Keymap
@@ -191,7 +192,7 @@ class Ui(TerminalApp, inherit_bindings=False):
         self.register_theme(self.appearance.theme)
         self.theme = self.appearance.theme.name
         for tab in self.tabs:
-            tab.restyle(self.appearance.create_canvas(self.launch.directory))
+            tab.restyle(self.appearance.create_canvas(self.launch.directory, self.size.width))
         self.draw()
 
     def say(self, text: str, kind: NoticeKind = "info") -> None:
@@ -239,6 +240,9 @@ class Ui(TerminalApp, inherit_bindings=False):
         self.query_one(StatusBar).show(self.tab.view, content, self.appearance.styles)
         sidebar = self.query_one(Sidebar)
         sidebar.display = self.appearance.has_sidebar(self.size.width)
+        for tab in tabs:
+            if tab.transcript.canvas.has_tasks_beside != sidebar.display:
+                tab.restyle(replace(tab.transcript.canvas, has_tasks_beside=sidebar.display))
         if sidebar.display:
             sidebar.show(self.tab.view, content, self.appearance.styles)
         self.query_one(TabBar).show(tabs, self.shown_tab, self.appearance.styles)
@@ -286,7 +290,7 @@ class Ui(TerminalApp, inherit_bindings=False):
 
 def _create_tab(ui: Ui) -> SessionTab:
     """Create an empty tab, whose greeting shows the first keys to know."""
-    canvas = ui.appearance.create_canvas(ui.launch.directory)
+    canvas = ui.appearance.create_canvas(ui.launch.directory, ui.size.width)
     command_hints = [(ui.keymap.format_key(command_id), hint) for command_id, hint in COMMAND_HINTS]
     greeting = partial(draw_greeting, title=f"codeloop {__version__}", keys=[*PROMPT_HINTS, *command_hints])
     return SessionTab(canvas, lambda: ui.appearance.styles, ui.choices.create_prompt(), greeting, ui.typing_rhythm)

@@ -69,6 +69,9 @@ async def asked(it: Stored) -> tuple[Any, Any]:
 
 async def conversation(it: Stored, album: Album) -> None:
     await album.take("conversation", "Then it is rounded")
+    # On the larger screen there is nothing to scroll.
+    await it.pilot.resize_terminal(80, 24)
+    await it.sees("Then it is rounded")
     it.ui.run_command(COMMANDS_BY_ID["messages_first"])
     await album.take("beginning", "Thought")
     it.ui.run_command(COMMANDS_BY_ID["messages_last"])

@@ -52,3 +52,14 @@ async def toggle_lowest_call(ui: Ui, _words: str) -> None:
     """Show all of the lowest call, thinking or summary on the screen, or only a part of it again."""
     if not ui.tab.transcript.toggle_first(reversed(range(ui.tab.transcript.size.height))):
         ui.notify("No tool call on the screen can be opened.")
+
+
+async def toggle_everything(ui: Ui, _words: str) -> None:
+    """Show all of every call, thinking, summary and long prompt, or only a part of each again."""
+    view = ui.tab.view
+    if view is None:
+        ui.notify("There is nothing to open yet.")
+        return
+    is_open = view.toggle_all()
+    ui.tab.sync()
+    ui.notify("Everything is open." if is_open else "Long outputs are folded.", timeout=2)

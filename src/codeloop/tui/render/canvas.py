@@ -19,7 +19,7 @@ class Canvas(Struct, frozen=True):
     `thinking`: whether the model's thinking is shown; `details`: whether outputs of calls are shown, else a call is one
     row until the user opens it; `diff`: `auto` shows both sides of a diff next to each other if there is room and both
     have changes; `pictures`: None if pictures are replaced by a line of text; `child_key`: the key that shows a
-    subagent; `open_key`: the key that opens the lowest call.
+    subagent; `open_key`: the key that opens everything; `has_tasks_beside`: the list of tasks is in the sidebar.
     """
 
     width: int
@@ -31,3 +31,4 @@ class Canvas(Struct, frozen=True):
     pictures: PictureStore | None = None
     child_key: str = ""
     open_key: str = ""
+    has_tasks_beside: bool = False

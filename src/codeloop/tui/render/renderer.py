@@ -16,6 +16,7 @@ from codeloop.kit.text.terminal_text import escape_answer_controls, escape_contr
 from codeloop.schema.errors import MessageAbortedError, get_error_message
 from codeloop.schema.part import ToolStateRunning
 from codeloop.tui.render.calls.call_renderer import draw_call
+from codeloop.tui.render.calls.folded_calls import draw_fold
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut_line, prefix_rows, wrap_line
 from codeloop.tui.render.markdown.markdown_document import MarkdownDocument
@@ -23,6 +24,7 @@ from codeloop.tui.render.markdown.prose_styles import ProseStyles
 from codeloop.tui.render.prompt_rows import draw_prompt
 from codeloop.tui.state.conversation_items import (
     EndItem,
+    FoldItem,
     Item,
     NoticeItem,
     NoticeKind,
@@ -59,6 +61,8 @@ class Renderer:
                 return _draw_reasoning(item, self._canvas, self._texts)
             case ToolItem():
                 return draw_call(item, self._canvas, int(self._now() * 1000))
+            case FoldItem():
+                return draw_fold(item, self._canvas)
             case SummaryItem():
                 return _draw_summary(item, self._canvas, self._texts)
             case EndItem():

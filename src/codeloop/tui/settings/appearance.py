@@ -37,7 +37,7 @@ class Appearance:
     child_key = ""
     """The key that shows a subagent."""
     open_key = ""
-    """The key that opens the lowest call."""
+    """The key that opens everything."""
 
     def __init__(self, settings: UiSettings, folders: Sequence[Path], terminal: TerminalColours | None = None) -> None:
         self.diff: DiffView
@@ -119,8 +119,8 @@ class Appearance:
         """Return whether the sidebar is shown on a screen of `width` cells: as chosen, else by its width."""
         return self.sidebar == "show" or (self.sidebar == "auto" and width >= SIDEBAR_MIN_WIDTH)
 
-    def create_canvas(self, directory: str) -> Canvas:
-        """Return a canvas for a transcript, which replaces the width by its own."""
+    def create_canvas(self, directory: str, screen_width: int) -> Canvas:
+        """Return a canvas for a transcript on a screen of some width; the transcript sets its own width."""
         return Canvas(
             width=80,
             styles=self.styles,
@@ -131,4 +131,5 @@ class Appearance:
             pictures=self.pictures if self._settings.pictures else None,
             child_key=self.child_key,
             open_key=self.open_key,
+            has_tasks_beside=self.has_sidebar(screen_width),
         )

@@ -57,7 +57,8 @@ class SubagentSummary(Struct, frozen=True):
 class ToolItem(Struct, frozen=True):
     """A tool call; `key` is the part's id. `child`: the subagent that it started. `is_open`: all its output is shown.
 
-    `is_asking`: it waits for the user's answer; `resumed_at`: when the user answered, in ms since the epoch.
+    `is_asking`: it waits for the user's answer; `resumed_at`: when the user answered, in ms since the epoch. `is_own`:
+    the user ran it. `is_outdated`: a later call shows what this one did, such as the list of tasks.
     """
 
     key: str
@@ -66,6 +67,16 @@ class ToolItem(Struct, frozen=True):
     is_open: bool = False
     is_asking: bool = False
     resumed_at: int = 0
+    is_own: bool = False
+    is_outdated: bool = False
+
+
+class FoldItem(Struct, frozen=True):
+    """The line above calls in a row that only read or search; the calls themselves are shown if it `is_open`."""
+
+    key: str
+    calls: tuple[ToolPart, ...]
+    is_open: bool = False
 
 
 class SummaryItem(Struct, frozen=True):
@@ -103,4 +114,4 @@ class NoticeItem(Struct, frozen=True):
     kind: NoticeKind = "info"
 
 
-Item = PromptItem | TextItem | ReasoningItem | ToolItem | SummaryItem | EndItem | NoticeItem
+Item = PromptItem | TextItem | ReasoningItem | ToolItem | FoldItem | SummaryItem | EndItem | NoticeItem

@@ -1,6 +1,6 @@
 """Derives the items that the screen shows from a message and the state of its session. Without side effects."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from msgspec import Struct
@@ -8,8 +8,11 @@ from msgspec import Struct
 from codeloop.client.formatting import compute_elapsed_ms
 from codeloop.schema.message import NO_TOKENS, AssistantMessage, UserMessage
 from codeloop.schema.part import TOLD_KEY, CompactionPart, ReasoningPart, TextPart, ToolPart
+from codeloop.schema.turns import COMMAND_NOTE
+from codeloop.tui.state.call_folds import INTERMEDIATE_FINISHES, CallFold
 from codeloop.tui.state.conversation_items import (
     EndItem,
+    FoldItem,
     Item,
     NoticeItem,
     PromptItem,
@@ -22,31 +25,30 @@ from codeloop.tui.state.conversation_items import (
 from codeloop.tui.state.message_log import LoggedMessage, MessageLog
 from codeloop.tui.state.subagent_states import find_child_id
 
+TODO_TOOL = "todowrite"
 _MAX_LISTED_FILES = 12
 """Restored files of an undo that are listed by name."""
-INTERMEDIATE_FINISHES: frozenset[str | None] = frozenset({None, "tool-calls", "cut"})
-"""Finish reasons after which another step follows; None: the answer is being written, or was cut off by an error.
-
-`cut`: the connection broke after complete calls had arrived, whose results the next step sends.
-"""
 
 
 class DisplayState(Struct, frozen=True):
     """The state that the items of a message depend on, besides the message.
 
-    `open_keys`: the keys of items that the user has opened. `queued_ids`: the ids of prompts that wait. `undone_from`:
-    the id of the first undone message, "" if none is; `undone_files`: the files that the undo restored, None as long
-    as it works. `asking`: the ids of calls that wait for the user; `resume_times`: when the user answered, by the
-    call's id (ms since the epoch). `children`: the subagents by the id of their session.
+    `is_open`: whether the item of a key is open. `queued_ids`: the ids of prompts that wait. `undone_from`: the id of
+    the first undone message, "" if none is; `undone_files`: the files that the undo restored, None as long as it works.
+    `asking`: the ids of calls that wait for the user; `resume_times`: when the user answered, by the call's id (ms
+    since the epoch). `children`: the subagents by the id of their session. `folds`: the folded calls by the ids of
+    their parts. `todo_id`: the part of the call that wrote the list of tasks last.
     """
 
-    open_keys: Collection[str] = ()
+    is_open: Callable[[str], bool] = lambda _key: False
     queued_ids: Collection[str] = ()
     undone_from: str = ""
     undone_files: Sequence[str] | None = ()
     asking: Collection[str] = ()
     resume_times: Mapping[str, int] = MappingProxyType({})
     children: Mapping[str, SubagentSummary] = MappingProxyType({})
+    folds: Mapping[str, CallFold] = MappingProxyType({})
+    todo_id: str = ""
 
 
 def make_items(log: MessageLog, message_id: str, state: DisplayState) -> list[Item]:
@@ -63,9 +65,10 @@ def make_items(log: MessageLog, message_id: str, state: DisplayState) -> list[It
         case AssistantMessage(summary=True) as info:
             text = "".join(part.text for part in message.parts.values() if isinstance(part, TextPart))
             is_live = info.time.completed is None
-            return [SummaryItem(info.id, text, is_live=is_live, is_open=info.id in state.open_keys)]
+            return [SummaryItem(info.id, text, is_live=is_live, is_open=state.is_open(info.id))]
         case AssistantMessage() as info:
-            return [*_make_part_items(info, message, state), *_make_end_items(log, info)]
+            is_own = _is_own_command(log, info)
+            return [*_make_part_items(info, message, state, is_own=is_own), *_make_end_items(log, info)]
 
 
 def _make_prompt_items(
@@ -80,7 +83,7 @@ def _make_prompt_items(
         for part in message.parts.values()
         if isinstance(part, TextPart) and part.synthetic and TOLD_KEY in (part.metadata or {})
     ]
-    prompt = PromptItem(info.id, info, parts, is_undone=is_undone, is_open=info.id in state.open_keys)
+    prompt = PromptItem(info.id, info, parts, is_undone=is_undone, is_open=state.is_open(info.id))
     if is_undone and info.id == state.undone_from:
         return [NoticeItem(f"{info.id}:undone", _describe_undone(state.undone_files), "warning"), prompt]
     return [prompt, *notice_items]
@@ -96,24 +99,40 @@ def _describe_undone(files: Sequence[str] | None) -> str:
     return "\n".join(lines)
 
 
-def _make_part_items(info: AssistantMessage, message: LoggedMessage, state: DisplayState) -> Iterator[Item]:
+def _is_own_command(log: MessageLog, info: AssistantMessage) -> bool:
+    """Return whether an answer is the output of a command that the user ran."""
+    prompt = log.messages.get(info.parent_id)
+    parts = prompt.parts.values() if prompt is not None else ()
+    return any(isinstance(part, TextPart) and part.text == COMMAND_NOTE for part in parts)
+
+
+def _make_part_items(
+    info: AssistantMessage, message: LoggedMessage, state: DisplayState, *, is_own: bool
+) -> Iterator[Item]:
     is_running = info.time.completed is None
     last_id = next(reversed(message.parts), "")
     for part in message.parts.values():
+        if (fold := state.folds.get(part.id)) is not None:
+            if part is fold.calls[0]:
+                yield FoldItem(fold.key, fold.calls, is_open=state.is_open(fold.key))
+            if not state.is_open(fold.key):
+                continue
         match part:
             case TextPart(text=text) if text.strip() and not part.ignored:
                 yield TextItem(part.id, part, is_live=is_running and part.id == last_id)
             case ReasoningPart(text=text) if text.strip():
                 is_live = is_running and part.time.end is None
-                yield ReasoningItem(part.id, part, is_live=is_live, is_open=part.id in state.open_keys)
+                yield ReasoningItem(part.id, part, is_live=is_live, is_open=state.is_open(part.id))
             case ToolPart():
                 yield ToolItem(
                     part.id,
                     part,
                     state.children.get(find_child_id(part)),
-                    is_open=part.id in state.open_keys,
+                    is_open=state.is_open(part.id),
                     is_asking=part.call_id in state.asking,
                     resumed_at=state.resume_times.get(part.call_id, 0),
+                    is_own=is_own,
+                    is_outdated=part.tool == TODO_TOOL and part.id != state.todo_id,
                 )
             case _:
                 pass

@@ -22,10 +22,12 @@ from codeloop.schema.event import (
 )
 from codeloop.schema.live_events import Busy, Idle, PartDelta, Retry, SessionIdle, Status, StatusChanged
 from codeloop.schema.message import AssistantMessage, Session, Todo
+from codeloop.schema.part import ReasoningPart, ToolPart, ToolStateError
 from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionRequest
+from codeloop.tui.state.call_folds import INTERMEDIATE_FINISHES, CallFolds
 from codeloop.tui.state.conversation_items import Item
-from codeloop.tui.state.message_items import INTERMEDIATE_FINISHES, DisplayState, make_items
+from codeloop.tui.state.message_items import TODO_TOOL, DisplayState, make_items
 from codeloop.tui.state.message_log import MessageLog
 from codeloop.tui.state.subagent_states import SubagentStates
 
@@ -50,8 +52,12 @@ class SessionView:
         self.todos: list[Todo] = []
         self.requests: dict[str, Request] = {}
         """Requests waiting for the user, of this session and its subagents, oldest first."""
-        self.open_keys: set[str] = set()
-        """The keys of items that the user has opened."""
+        self._toggled_keys: set[str] = set()
+        """The keys of items that the user has opened, or closed where everything is open."""
+        self._is_all_open = False
+        self._folds = CallFolds()
+        self._todo_call: ToolPart | None = None
+        """The call that wrote the list of tasks last."""
         self.resume_times: dict[str, int] = {}
         """When calls resumed after the user's answer, by the call's id (ms since the epoch)."""
         self.cursor: str | None = None
@@ -73,16 +79,26 @@ class SessionView:
     @property
     def display_state(self) -> DisplayState:
         """The state that the items of a message depend on, besides the message."""
-        tools = (request.tool for request in self.requests.values())
         return DisplayState(
-            open_keys=self.open_keys,
+            is_open=self.is_open,
             queued_ids=self._queued_ids,
             undone_from=self.session.revert.message_id if self.session.revert else "",
             undone_files=self._undone_files,
-            asking={tool.call_id for tool in tools if tool is not None},
+            asking=self._asking,
             resume_times=self.resume_times,
             children=self.children.summaries,
+            folds=self._folds.by_part,
+            todo_id=self._todo_call.id if self._todo_call is not None else "",
         )
+
+    @property
+    def _asking(self) -> set[str]:
+        """The ids of calls that wait for the user."""
+        return {request.tool.call_id for request in self.requests.values() if request.tool is not None}
+
+    def is_open(self, key: str) -> bool:
+        """Return whether all of an item is shown."""
+        return (key in self._toggled_keys) != self._is_all_open
 
     def list_items(self, message_id: str) -> list[Item]:
         """Return the items of a message."""
@@ -146,12 +162,28 @@ class SessionView:
         """Return the ids of the messages whose items may have changed since the last call."""
         self.log.apply_deltas()
         changed_ids, self.log.changed_ids = self.log.changed_ids, set()
-        return changed_ids
+        changed_ids |= self._find_todo_call(changed_ids)
+        asking = self._asking
+
+        def must_stand_alone(part: ToolPart | ReasoningPart) -> bool:
+            return self.is_open(part.id) or (isinstance(part, ToolPart) and part.call_id in asking)
+
+        return changed_ids | self._folds.update(self.log, changed_ids, must_stand_alone)
 
     def toggle(self, key: str, message_id: str) -> None:
         """Open or close an item."""
-        self.open_keys ^= {key}
+        self._toggled_keys ^= {key}
         self.log.changed_ids.add(message_id)
+        for fold in self._folds.by_part.values():
+            if fold.key == key:
+                self.log.changed_ids.update(fold.message_ids)
+
+    def toggle_all(self) -> bool:
+        """Open everything, or close it again; return whether it is open now."""
+        self._is_all_open = not self._is_all_open
+        self._toggled_keys.clear()
+        self.log.changed_ids.update(self.log.messages)
+        return self._is_all_open
 
     def update_session(self, info: Session) -> None:
         """Update this session, or a subagent of it, from its stored data; other sessions are ignored."""
@@ -171,6 +203,26 @@ class SessionView:
         if was_busy != self.is_busy:
             self.status_changed_at = time.monotonic()
         self._update_queue()
+
+    def _find_todo_call(self, changed_ids: set[str]) -> set[str]:
+        """Find the latest call that wrote the list of tasks; return the ids of the messages that show another list."""
+        before, messages = self._todo_call, self.log.messages
+        if before is not None and before.message_id not in messages:
+            self._todo_call, changed_ids = None, set(messages)
+        for message in (messages[each] for each in changed_ids if each in messages):
+            for part in message.parts.values():
+                # Ids sort by time.
+                if (
+                    isinstance(part, ToolPart)
+                    and part.tool == TODO_TOOL
+                    and not isinstance(part.state, ToolStateError)
+                    and (self._todo_call is None or part.id >= self._todo_call.id)
+                ):
+                    self._todo_call = part
+        after = self._todo_call
+        if before is None or (after is not None and before.id == after.id):
+            return set()
+        return {before.message_id, *([after.message_id] if after is not None else [])}
 
     def _apply_child_event(self, event: Event, session_id: str) -> None:
         if self.children.apply_event(event, session_id):

@@ -28,7 +28,7 @@ def test_a_running_command_shows_the_end_of_its_output_and_the_time() -> None:
     item = running("bash", {"command": "make"}, {"output": "\n".join(map(str, range(100)))}, seconds=65)
     rows = plain(draw(item)).split("\n")
     assert rows[0] == "● bash make  1 min 5 s"
-    assert rows[1] == "  … 92 more lines above  a click shows all"
+    assert rows[1] == "  … 96 more lines above  a click shows all"
     assert rows[-1] == "  99"
     later = draw_call(item, canvas(80), NOW + 5_000)
     assert plain(later).startswith("● bash make  1 min 10 s")
@@ -159,7 +159,7 @@ def test_a_large_diff_is_cheap_and_counted_as_the_tool_did() -> None:
     counted = {"diff": diff, "filediff": {"additions": 50_000, "deletions": 0}}
     rows = plain(draw(done("write", {"filePath": "/p/a.py"}, "", counted))).split("\n")
     assert rows[0] == "✓ write /p/a.py  +50000 -0"
-    assert rows[-1] == "  … 49,990 more lines  a click shows all"
+    assert rows[-1] == "  … 49,995 more lines  a click shows all"
     assert len(draw(done("write", {"filePath": "/p/a.py"}, "", counted, is_open=True))) < 2_010
 
 

@@ -152,14 +152,14 @@ class ConversationSearch:
             return
         self._close_items()
         # Answers are never folded.
-        if match.kind != "answer" and key not in view.open_keys:
+        if match.kind != "answer" and not view.is_open(key):
             view.toggle(key, match.message_id)
             self._open_items[key] = match.message_id
         self._tab.sync()
 
     def _close_items(self) -> None:
         for key, message_id in self._open_items.items():
-            if self._tab.view is not None and key in self._tab.view.open_keys:
+            if self._tab.view is not None and self._tab.view.is_open(key):
                 self._tab.view.toggle(key, message_id)
         self._open_items.clear()
         self._tab.sync()

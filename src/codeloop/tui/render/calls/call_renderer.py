@@ -32,8 +32,6 @@ from codeloop.tui.render.calls.session_calls import (
 )
 from codeloop.tui.render.calls.tool_call import (
     CALL_MARGIN,
-    FOLDED_ROWS,
-    MAX_ROWS,
     CallBody,
     ToolCall,
     as_list,
@@ -102,11 +100,10 @@ def _draw_command_output(call: ToolCall, output: str) -> list[Row]:
     # The result holds only the end of a long output, but the number of all its lines.
     total = call.metadata.get("lines")
     missing_count = max(total - len(lines), 0) if isinstance(total, int) and call.metadata.get("truncated") else 0
-    visible_lines = lines[-(MAX_ROWS if call.is_open else FOLDED_ROWS + 1) :]
+    visible_lines = lines[-call.get_max_rows() - 1 :]
     ansi_text = AnsiText(call.canvas.styles, "text_muted")
-    rows = [row for line in visible_lines for row in fold_line(ansi_text.draw_line(line), call.room)]
-    undrawn_count = missing_count + len(lines) - len(visible_lines)
-    return call.fold_rows(rows, keeps_end=True, undrawn_count=undrawn_count)
+    drawn_lines = [fold_line(ansi_text.draw_line(line), call.room) for line in visible_lines]
+    return call.fold_lines(drawn_lines, missing_count + len(lines) - len(visible_lines))
 
 
 def _split_output(call: ToolCall) -> tuple[str, list[str]]:

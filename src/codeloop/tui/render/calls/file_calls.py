@@ -19,7 +19,7 @@ from codeloop.tui.render.diff.patch import ChangeCounts, PatchedFile, parse_patc
 _FOLDED_DIFF_ROWS = 24
 """Rows of a diff that are shown while the call is folded."""
 # Where nothing is deleted, such as in a new file, there is less to check.
-_FOLDED_ADDITION_ROWS = 10
+_FOLDED_ADDITION_ROWS = 5
 """Rows of a diff without deletions that are shown while the call is folded."""
 # More than is ever drawn; without a bound, a long diff would be parsed with each drawing of the call.
 _MAX_DIFF_LENGTH = 150_000
@@ -96,7 +96,7 @@ def render_change(call: ToolCall) -> CallBody:
     if len(rows) > max_rows + 1:
         # The undrawn rows are not known, so lines are counted in their place.
         line_count = max(sum(len(hunk) for patch in patches for hunk in patch.hunks), additions + deletions)
-        rows = call.fold_rows(rows[:max_rows], max_rows, undrawn_count=max(line_count - max_rows, 1))
+        rows = call.fold_rows(rows[:max_rows], max_rows, hidden_lines=max(line_count - max_rows, 1))
     notes = [f"+{additions} -{deletions}"] if patches else []
     return CallBody(
         subject=_describe_subject(call, patches),

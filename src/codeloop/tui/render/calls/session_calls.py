@@ -31,7 +31,7 @@ _SUBJECT_INPUTS = ("command", "filePath", "pattern", "path", "url", "query", "de
 
 
 def render_todos(call: ToolCall) -> CallBody:
-    """Render the todo list, with a box for each todo."""
+    """Render the todo list, with a box for each todo; if it is shown elsewhere, only how far it is."""
     rows: list[Row] = []
     todos = call.read_objects("todos")
     for todo in todos:
@@ -43,7 +43,12 @@ def render_todos(call: ToolCall) -> CallBody:
             wrap_line(text, max(call.room - 4, 4)), Segment(f"{box} ", call.style(colour)), Segment("    ")
         )
     done_count = sum(todo.get("status") == "completed" for todo in todos)
-    return CallBody(f"{done_count} of {len(todos)} done" if todos else "", rows=call.fold_rows(rows, 30), name="todos")
+    subject = f"{done_count} of {len(todos)} done" if todos else ""
+    is_elsewhere = call.item.is_outdated or call.canvas.has_tasks_beside
+    if not is_elsewhere or call.is_open or not call.canvas.details:
+        return CallBody(subject, rows=call.fold_rows(rows, 30), name="todos")
+    current = next((str(todo.get("content", "")) for todo in todos if todo.get("status") == "in_progress"), "")
+    return CallBody(f"{subject}, now: {current}" if current else subject, name="todos")
 
 
 def render_task(call: ToolCall) -> CallBody:

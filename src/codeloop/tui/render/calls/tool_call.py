@@ -10,7 +10,7 @@ from msgspec import Struct
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.formatting import compute_elapsed_ms, format_duration
+from codeloop.client.formatting import compute_elapsed_ms, describe_command_end, format_duration
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.part import (
     TOLD_KEY,
@@ -28,8 +28,8 @@ from codeloop.tui.state.conversation_items import ToolItem
 CallStatus = Literal["pending", "running", "asking", "done", "failed", "denied", "interrupted"]
 CALL_MARGIN = 2
 """Cells before a call's output, and before its heading's text."""
-FOLDED_ROWS = 8
-"""Rows of an output that are shown while the call is folded."""
+_FOLDED_ROWS, _FOLDED_FAILURE_ROWS, _FOLDED_OWN_ROWS = 4, 8, 20
+"""Rows of an output that are shown while the call is folded: usually, of a call that failed, of the user's command."""
 _MAX_NAME_LENGTH = 80
 """Characters of a tool's name, and of a note in the heading."""
 # The heading shows only the beginning, so that the rest of a long script need not be processed.
@@ -146,10 +146,7 @@ class ToolCall:
 
     def make_relative(self, path: str) -> str:
         """Return a path relative to the working directory, if it is below that."""
-        directory = self.canvas.directory.rstrip("/")
-        if path == directory and path:
-            return "."
-        return path.removeprefix(f"{directory}/") if directory else path
+        return make_relative_path(path, self.canvas.directory)
 
     def style(self, colour: str, attributes: str = "", on: str = "") -> Style:
         """Return a style of the canvas's theme; see `Styles.of`."""
@@ -167,7 +164,15 @@ class ToolCall:
         lines = escape_controls(text.expandtabs(1) if "\t" in text and not text.isascii() else text).split("\n")
         return [row for line in lines for row in fold_line([Segment(expand_tabs(line), style)], self.room)]
 
-    def draw_output(self, colour: str = "text_muted", max_rows: int = FOLDED_ROWS) -> list[Row]:
+    @property
+    def folded_rows(self) -> int:
+        """How many rows of an output are shown while the call is folded."""
+        if self.item.is_own:
+            return _FOLDED_OWN_ROWS
+        is_failed = self.status == "failed" or bool(describe_command_end(self.metadata))
+        return _FOLDED_FAILURE_ROWS if is_failed else _FOLDED_ROWS
+
+    def draw_output(self, colour: str = "text_muted", max_rows: int | None = None) -> list[Row]:
         """Return the rows of the call's output, folded to `max_rows` unless the call is open; none if it is blank."""
         if not self.output.strip():
             return []
@@ -177,22 +182,47 @@ class ToolCall:
         """Return the rows of the call's output; none while the call is folded."""
         return self.draw_output() if self.is_open else []
 
-    def fold_rows(
-        self, rows: Sequence[Row], max_rows: int = FOLDED_ROWS, *, keeps_end: bool = False, undrawn_count: int = 0
-    ) -> list[Row]:
+    def fold_rows(self, rows: Sequence[Row], max_rows: int | None = None, *, hidden_lines: int = 0) -> list[Row]:
         """Return at most `max_rows` rows, or of an open call `MAX_ROWS`, and a note with the number of hidden ones.
 
-        `keeps_end`: the last rows are kept instead of the first, and the note is above them. `undrawn_count`: how many
-        rows the caller has left out already.
+        `max_rows`: None is `folded_rows`. `hidden_lines`: how many lines the caller has left out already; the note
+        counts these.
         """
-        max_rows = MAX_ROWS if self.is_open else max_rows
-        hidden_count = max(len(rows) - max_rows, 0) + undrawn_count
+        max_rows = self.get_max_rows(max_rows)
+        hidden_count = max(len(rows) - max_rows, 0)
+        if hidden_lines:
+            return [*rows[:max_rows], self.draw_hidden_note(f"… {count_things(hidden_lines, 'more line')}")]
         # The note would take as much room as the one row that it stands for.
-        if hidden_count <= 1 and not undrawn_count:
+        if hidden_count <= 1:
             return list(rows)
-        words = f"… {hidden_count:,} more line{'' if hidden_count == 1 else 's'}{' above' if keeps_end else ''}"
-        note = self.draw_hidden_note(words)
-        return [note, *rows[-max_rows:]] if keeps_end else [*rows[:max_rows], note]
+        return [*rows[:max_rows], self.draw_hidden_note(f"… {hidden_count:,} more rows")]
+
+    def get_max_rows(self, folded_rows: int | None = None) -> int:
+        """Return how many rows are shown; `folded_rows`: while the call is folded, if not the usual number."""
+        return MAX_ROWS if self.is_open else self.folded_rows if folded_rows is None else folded_rows
+
+    def fold_lines(self, lines: Sequence[Sequence[Row]], missing_lines: int = 0) -> list[Row]:
+        """Return the last rows of lines, below a note with the number of the hidden lines.
+
+        `missing_lines`: how many lines before these there were.
+        """
+        max_rows, rows, shown_lines = self.get_max_rows(), list[Row](), 0
+        for line in reversed(lines):
+            # The note would take as much room as the one row that it stands for.
+            is_last = shown_lines + 1 == len(lines) and not missing_lines
+            if len(rows) + len(line) > max_rows + is_last and shown_lines:
+                break
+            rows = [*line, *rows]
+            shown_lines += 1
+        hidden_count = missing_lines + len(lines) - shown_lines
+        if len(rows) > max_rows + 1:
+            # A single line has more rows than there is room for.
+            rows = rows[-max_rows:]
+            words = f"… the start of this line, and {count_things(hidden_count, 'more line')} above"
+            return [self.draw_hidden_note(words if hidden_count else "… the start of this line"), *rows]
+        if not hidden_count:
+            return rows
+        return [self.draw_hidden_note(f"… {count_things(hidden_count, 'more line')} above"), *rows]
 
     def draw_hidden_note(self, words: str) -> Row:
         """Return the row that stands for hidden rows; while the call is folded, with a hint on how to show them."""
@@ -221,6 +251,19 @@ class ToolCall:
         """
         sources: list[object] = [source[key] for source in (self.metadata, self.input) for key in keys if key in source]
         return [fields for each in as_list(sources[0] if sources else None) if (fields := as_mapping(each))]
+
+
+def count_things(number: int, name: str) -> str:
+    """Return a number with the name of what is counted, such as `2 files`."""
+    return f"{number:,} {name}{'' if number == 1 else 's'}"
+
+
+def make_relative_path(path: str, directory: str) -> str:
+    """Return a path relative to a directory, if it is below that."""
+    directory = directory.rstrip("/")
+    if path == directory and path:
+        return "."
+    return path.removeprefix(f"{directory}/") if directory else path
 
 
 def as_mapping(value: object) -> dict[str, Any]:

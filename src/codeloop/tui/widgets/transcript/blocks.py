@@ -10,7 +10,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from codeloop.tui.render.canvas import Row
-from codeloop.tui.state.conversation_items import Item, ToolItem
+from codeloop.tui.state.conversation_items import FoldItem, Item, ToolItem
 
 DrawItem = Callable[[Item], list[Row]]
 """Returns the rows of an item, at the width and in the theme of now."""
@@ -218,9 +218,4 @@ class Blocks:
 
 def _is_dense(before: Block, block: Block) -> bool:
     """Return whether two blocks have no empty row between them: both are tool calls of one row."""
-    return (
-        isinstance(before.item, ToolItem)
-        and isinstance(block.item, ToolItem)
-        and before.height == 1
-        and block.height == 1
-    )
+    return all(isinstance(each.item, ToolItem | FoldItem) and each.height == 1 for each in (before, block))

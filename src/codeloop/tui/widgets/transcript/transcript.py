@@ -19,7 +19,7 @@ from codeloop.schema.wire import replace
 from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.picture_rows import PictureRow, PictureStore
 from codeloop.tui.render.renderer import Renderer
-from codeloop.tui.state.conversation_items import Item, ReasoningItem, SummaryItem, ToolItem
+from codeloop.tui.state.conversation_items import FoldItem, Item, ReasoningItem, SummaryItem, ToolItem
 from codeloop.tui.themes.styles import Styles
 from codeloop.tui.widgets.transcript.blocks import Blocks
 from codeloop.tui.widgets.transcript.highlights import Highlights, highlight_cells
@@ -117,6 +117,8 @@ SIDE_MARGIN = 2
 """Columns of margin on the left and the right."""
 REVERSED_STYLE = Style(color="default", bgcolor="default", bold=False, dim=False, reverse=True)
 """The selection where the colours of the theme are the terminal's, which are unknown."""
+_OPENED_ITEMS = ToolItem | FoldItem | ReasoningItem | SummaryItem
+"""The items that a click, or the key for the lowest one, opens."""
 MAX_CACHED_SCREENS = 4
 """Screens of rows whose strips are kept."""
 
@@ -343,7 +345,7 @@ class Transcript(ScrollView, can_focus=False):
         """
         blocks = (self.blocks.find_block(y + round(self.scroll_y)) for y in rows)
         for block in blocks:
-            if block is not None and (is_marked or isinstance(block.item, ToolItem | ReasoningItem | SummaryItem)):
+            if block is not None and (is_marked or isinstance(block.item, _OPENED_ITEMS)):
                 return self.post_message(self.Toggled(block.item.key, block.message_id))
         return False
 
