@@ -12,11 +12,8 @@ from weakref import WeakSet
 from codeloop.app.models.open_models import ModelSource
 from codeloop.app.project import Project, open_project
 from codeloop.app.settings import ProjectSettings, Startup, find_settings
-<<<<<<< HEAD
 from codeloop.config.project_root import ProjectRoot
-=======
 from codeloop.kit.text.undecodable import find_undecodable
->>>>>>> files
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.limits import OPEN_PROJECTS, PROJECT_CHECK, PROJECT_IDLE
 from codeloop.schema.live_events import DirectoryRef, GlobalDisposed, InstanceDisposed

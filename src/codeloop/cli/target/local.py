@@ -67,12 +67,7 @@ def make_local_target(
                 "or resume a copy here (--fork)."
             )
         raise UsageProblem(
-<<<<<<< HEAD
-            f"Session {session.id} belongs to {session.directory}, not to {project_root.directory}. {way}"
-=======
-            f"Session {session.id} belongs to {session.directory}, not to {project_root.directory_name}. "
-            "Go there (--dir), or resume a copy here (--fork)."
->>>>>>> files
+            f"Session {session.id} belongs to {session.directory}, not to {project_root.directory_name}. {way}"
         )
 
     return Target(
