@@ -106,6 +106,18 @@ class ProgramRow(Struct, frozen=True, kw_only=True):
     words are; `jvm`: tasks of Gradle, or phases of Maven."""
     narrows: str = ""
     """Options by which it checks less than its project says, each with a value; `-k?`: which may be attached."""
+    language: str = ""
+    """The language of the tests that it runs; "": of any. Two runners of one language can run the same tests."""
+    modes: str = ""
+    """Words before its targets that are none: `run` of `vitest run`."""
+    locates: str = ""
+    """Options whose value is what it checks: `-s` of `unittest discover -s tests`."""
+    enters: str = ""
+    """Options whose value is the folder that it works in: `-C` of `make -C build test`."""
+    picks: str = ""
+    """Options whose value names a part of the project, by its folder or the end of that: `-w` of `npm -w web test`."""
+    ignores: str = ""
+    """Options with a value that changes nothing about what it checks, though that of other programs does."""
 
     @property
     def known_options(self) -> dict[str, Option]:

@@ -66,7 +66,7 @@ class PermissionRecords:
     def add_grants(self, grants: Sequence[Grant]) -> None:
         """Store grants of another database as they are; those that are here already stay."""
         for each in grants:
-            patterns = _encode_json(each.patterns).decode()
+            patterns = encode_json(each.patterns).decode()
             owner = (each.id, each.session_id, each.directory, each.time)
             self._db.execute(
                 "INSERT OR IGNORE INTO remembered VALUES (?, ?, ?, ?, ?, ?, ?)",

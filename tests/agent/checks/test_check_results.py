@@ -2,8 +2,9 @@
 
 import pytest
 
-from codeloop.agent.checks.check_commands import CheckCommand, find_checks, join_folder
+from codeloop.agent.checks.check_commands import find_checks, join_folder
 from codeloop.agent.checks.check_runs import CheckRun, find_check_problem, find_failure, list_checks
+from codeloop.agent.checks.check_scope import CheckCommand
 from codeloop.schema.part import Part
 from codeloop.schema.wire import replace
 from tests.agent.checks.test_honest_ends import FAILED, PASSED, bash, tool
@@ -133,7 +134,7 @@ def test_a_check_in_the_background_has_the_result_that_is_read_later() -> None:
 
     (unread,) = list_checks([start], ROOT)
     assert (unread.passed, unread.failed, unread.exit_code) == (False, False, None)
-    (passed,) = list_checks([start, read("running", None, "..."), read("exited", 0, GREEN)], ROOT)
+    (passed,) = list_checks([start, read("running", None, "...\n"), read("exited", 0, GREEN)], ROOT)
     assert (passed.passed, passed.exit_code, passed.after_last_edit) == (True, 0, True)
     (failed,) = list_checks([start, read("exited", 1, FAILED)], ROOT)
     assert failed.failed

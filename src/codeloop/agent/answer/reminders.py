@@ -10,7 +10,7 @@ from codeloop.agent.moves import Stop
 from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Todo, UserMessage
-from codeloop.schema.part import REMINDER_KEY, CompactionPart, Part, PatchPart, TextPart, ToolPart
+from codeloop.schema.part import REMINDER_KEY, CompactionPart, Part, TextPart, ToolPart
 from codeloop.schema.turns import begins_turn
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry, make_next_prompt
@@ -207,11 +207,11 @@ def _list_unfinished(
 
     if admits_failure(answer):
         return []
-    # Without the files that commands changed: a scratch file that a command removes at the end is worth no reminder.
-    parts = [part for part in review.parts if not isinstance(part, PatchPart)]
+    parts = review.parts
     wrote_todos = any(isinstance(part, ToolPart) and part.tool == "todowrite" for part in parts)
     open_todos = [todo.content for todo in todos if todo.status in {"pending", "in_progress"}] if wrote_todos else []
-    checks = list_checks(parts, root)
+    # A scratch file that a command removes at the end is worth no reminder.
+    checks = [run for run in list_checks(parts, root, counts_patches=False) if run.started]
     unfinished: list[str] = []
     if open_todos:
         others = f" and {len(open_todos) - 1} more" if len(open_todos) > 1 else ""

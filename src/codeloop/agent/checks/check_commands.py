@@ -8,21 +8,17 @@ from itertools import pairwise, takewhile
 from pathlib import PurePath
 from typing import get_args
 
-from msgspec import Struct, structs
+from msgspec import structs
 
-from codeloop.agent.checks.check_options import (
-    CANONICAL_NAMES,
-    FILTER_OPTIONS,
-    INFORMATION_OPTIONS,
-    NARROWING_FLAGS,
-    TASK_PROGRAMS,
-    VALUE_OPTIONS,
-    WHOLE_PROJECT_TARGETS,
-    CheckKind,
+from codeloop.agent.checks.check_options import INFORMATION_OPTIONS, CheckKind
+from codeloop.agent.checks.check_scope import (
+    CheckCommand,
+    find_program_row,
+    make_check,
+    make_file_check,
+    strip_version,
 )
 from codeloop.shell.line_steps import LineStep, split_line
-from codeloop.shell.options import parse_options
-from codeloop.shell.program_row import NOT_KNOWN, ProgramRow
 from codeloop.shell.program_table import find_row
 from codeloop.shell.unwrappers import COMMAND_UNWRAPPERS
 
@@ -46,6 +42,8 @@ _OTHER_TASK_PART = (
     r"(?:^|[:._/-])(?:deps|install|setup|serve|server|watch|data|clean|images?|docs?|fixtures?|update|deploy|release"
     r"|publish|start|stop|dev|env|up|down)(?:$|[:._/-])"
 )
+# Ends of names of tasks with which they check as much as without.
+_WHOLE_PARTS = frozenset(("all", "ci", "fix", "check", "run", "once", "full", "quiet", "verbose"))
 # Matches a task of Gradle or a phase of Maven: `test`, `:app:integrationTest`, `verify`.
 _JVM_TASK = (
     r":?(?:[\w.-]+:)*(?:(?P<test>test\w*|\w*Test|integrationTest)|(?P<all>check|verify)"
@@ -63,37 +61,6 @@ _TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__", "t"))
 # Matches code that runs tests: `python -c "import pytest; pytest.main()"`.
 _CODE_RUN = r"\b(?P<runner>pytest|unittest)\.main\((?P<arguments>[^)]*)"
 _QUOTED_TEXT = r"['\"]([^'\"]+)['\"]"
-
-
-class CheckCommand(Struct, frozen=True):
-    """One check of a line: its program with the subcommand, and the paths and filters that narrow it.
-
-    Without paths and filters it checks everything. `is_task`: a task of the project's own (`make test`), whatever that
-    runs.
-    """
-
-    program: str
-    kind: CheckKind
-    targets: tuple[str, ...] = ()
-    filters: tuple[str, ...] = ()
-    is_task: bool = False
-    folder: str = ""
-    """Where it runs: relative to the session's directory, "" for that itself; absolute if it is not below it."""
-
-    def covers(self, other: "CheckCommand") -> bool:
-        """Return whether what the other one checks is checked by this one, too."""
-        if self.folder != other.folder and (self.folder or self.is_task):
-            return False
-        if self.program != other.program:
-            is_related = (self.is_task or other.is_task) and self.folder == other.folder
-            return is_related and self.kind in {other.kind, "all"} and not (self.targets or self.filters)
-        if self.filters and self.filters != other.filters:
-            return False
-        if not self.targets:
-            return True
-        if self.folder != other.folder or not other.targets:
-            return False
-        return all(any(_is_below(target, own_target) for own_target in self.targets) for target in other.targets)
 
 
 def is_check(line: str) -> bool:
@@ -214,7 +181,7 @@ def _read_command(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
     words = words[start:]
     if assigned_options:
         options = [word for text in assigned_options for word in text.split()]
-        filters = _make_check("pytest", "test", options).filters
+        filters = make_check("pytest", "test", options).filters
         for check in _read_command(words, depth):
             yield structs.replace(check, filters=(*check.filters, *filters))
         return
@@ -239,7 +206,7 @@ def _read_command(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
 
 def _list_inner_words(name: str, words: Sequence[str]) -> Sequence[str]:
     """Return the words among which a wrapper's command begins; empty: the program is no wrapper."""
-    row = _find_row(name)
+    row = find_program_row(name)
     is_wrapper = row.wraps is not None or row.runs_words == "command" or row.runs_after == "*"
     if is_wrapper or row.unwrap in COMMAND_UNWRAPPERS:
         return words[1:]
@@ -249,16 +216,6 @@ def _list_inner_words(name: str, words: Sequence[str]) -> Sequence[str]:
         if word in subcommands:
             return words[index + 1 :]
     return []
-
-
-def _find_row(name: str) -> ProgramRow:
-    """Return the row of a program; `python3.11` and `clang-tidy-18` have those without the version."""
-    row = find_row(name)
-    return row if row != NOT_KNOWN else find_row(_strip_version(name))
-
-
-def _strip_version(name: str) -> str:
-    return re.sub(r"-?[\d.]+$", "", name)
 
 
 @cache
@@ -274,17 +231,21 @@ def _parse_kinds(text: str) -> dict[str, CheckKind]:
 
 def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
     """Return the check of a known program, or of a script with a check's name; None: it is no check."""
-    unversioned_name = _strip_version(name)
-    row = _find_row(name)
+    unversioned_name = strip_version(name)
+    row = find_program_row(name)
     # `cargo +nightly test`: the toolchain stands before the subcommand.
     rest = [word for word in words[1:] if not word.startswith("+")]
     for subcommand, kind in _parse_kinds(row.checks).items():
         if not subcommand:
-            return _make_check(unversioned_name, kind, rest)
+            return make_check(unversioned_name, kind, rest)
         needed_words = subcommand.split()
         if _has_subcommand(rest, needed_words[0]) and all(word in rest for word in needed_words):
-            arguments = rest[rest.index(needed_words[-1]) + 1 :]
-            return _make_check(f"{unversioned_name} {subcommand}", kind, arguments)
+            index = rest.index(needed_words[-1])
+            # `npm --prefix web test`: of what comes before, only where it works counts.
+            places = {*row.enters.split(), *row.picks.split()}
+            options = [word for option, value in pairwise(rest[:index]) if option in places for word in (option, value)]
+            arguments = [*options, *rest[index + 1 :]]
+            return make_check(f"{unversioned_name} {subcommand}", kind, arguments)
     if row.tasks == "jvm":
         return _read_jvm(unversioned_name.removesuffix("w"), words[1:])
     if unversioned_name == "rake" and len(words) == 1:
@@ -293,7 +254,7 @@ def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
         return _read_script(words[0], is_run_by_name=True)
     if "-c" in words and (match := re.search(_CODE_RUN, " ".join(words[words.index("-c") + 1 :]))):
         arguments = tuple(re.findall(_QUOTED_TEXT, match["arguments"]))
-        return _make_check(match["runner"], "test", arguments)
+        return make_check(match["runner"], "test", arguments)
     script = next((word for word in words[1:] if not word.startswith("-") and word != "run"), "")
     # `python manage.py test`: the script itself has a row.
     script_name = script.rpartition("/")[2]
@@ -329,9 +290,9 @@ def _read_jvm(name: str, words: Sequence[str]) -> CheckCommand | None:
         kind = "test"
     elif "all" in kinds:
         kind = "all"
-    modules = tuple(match[0] for match in matches if ":" in match[0].lstrip(":"))
-    filters = tuple(word for word in words if word.startswith(("-Dtest", "--tests", "-pl")))
-    return CheckCommand(f"{name} {kind}", kind, modules, filters)
+    modules = tuple(match[0].rpartition(":")[0] for match in matches if ":" in match[0].lstrip(":"))
+    filters = tuple(word.replace("=", " ", 1) for word in words if word.startswith(("-Dtest", "--tests", "-pl")))
+    return CheckCommand(f"{name} {kind}", kind, modules, filters, is_task=True, language="jvm")
 
 
 def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
@@ -347,20 +308,26 @@ def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
         return None
     is_in_test_folder = not _TEST_FOLDERS.isdisjoint(folder.split("/"))
     if is_in_test_folder or name.startswith("test_") or re.search(r"[_.-](?:test|spec)\.", name):
-        return CheckCommand(path.removeprefix("./"), "test")
+        return make_file_check(path)
     return None
 
 
 def _read_task(name: str, words: Sequence[str]) -> CheckCommand | None:
     """Return the check that a task runner is asked for, by the task's name; None: it is no task runner, or no check."""
-    task_words = find_row(name).tasks
-    if task_words is None:
+    row = find_row(name)
+    if row.tasks is None:
         return None
-    tasks = [word for word in words if not word.startswith(("-", "+")) and not re.match(_ASSIGNMENT, word)]
+    task_words = row.tasks.split()
+    values = {value for option, value in pairwise(words) if option in (*row.enters.split(), *row.picks.split())}
+    tasks = [
+        word
+        for word in words
+        if word not in values and not word.startswith(("-", "+")) and not re.match(_ASSIGNMENT, word)
+    ]
     # `npm run test`: one task, after the word. `make lint test`: any number of tasks.
-    if task_words != "*":
-        index = next((index for index, word in enumerate(tasks) if word in task_words.split()), None)
-        if index is None and "?" not in task_words.split():
+    if task_words != ["*"]:
+        index = next((index for index, word in enumerate(tasks) if word in task_words), None)
+        if index is None and "?" not in task_words:
             return None
         start = 0 if index is None else index + 1
         tasks = tasks[start : start + 1]
@@ -370,42 +337,11 @@ def _read_task(name: str, words: Sequence[str]) -> CheckCommand | None:
             continue
         kind: CheckKind = next(kind for kind in ("test", "lint", "types", "build", "all") if match[kind])
         family = "npm" if name in {"pnpm", "yarn", "bun"} else name
-        # `npm run test:unit` checks a part of `npm run test`.
+        # Further words are those of its program (`npm run test -- a.test.js`), or more tasks.
+        options = [*words[: words.index(task)], *(words[words.index(task) + 1 :] if task_words != ["*"] else ())]
+        check = make_check(name, kind, [word for word in options if word not in task_words])
+        # `npm run test:unit` checks a part of `npm run test`, and `test:ci` all of it.
         part = match["rest"].lstrip(":._/-")
-        return CheckCommand(f"{family} {kind}", kind, targets=(part,) if part else (), is_task=True)
+        targets = check.targets if not part or part in _WHOLE_PARTS else (part,)
+        return structs.replace(check, program=f"{family} {kind}", targets=targets, is_task=True)
     return None
-
-
-def _make_check(program: str, kind: CheckKind, words: Sequence[str]) -> CheckCommand:
-    """Return the check of a program with the targets and filters among its words."""
-    targets: list[str] = []
-    filters: list[str] = []
-    narrowing_options = parse_options(find_row(program).narrows)
-    filter_options = FILTER_OPTIONS | narrowing_options.keys()
-    attached_value_options = {option for option, each in narrowing_options.items() if each.is_attached}
-    previous_option = ""
-    for word in words:
-        option = word.partition("=")[0]
-        has_attached_value = len(word) > 2 and word[:2] in attached_value_options
-        if previous_option in filter_options:
-            filters.append(f"{previous_option} {word}")
-        elif word.startswith("-"):
-            if option in NARROWING_FLAGS or ("=" in word and option in filter_options) or has_attached_value:
-                filters.append(word)
-        elif previous_option not in VALUE_OPTIONS and not word.isdigit():
-            targets.append(word.removeprefix("./").rstrip("/") or ".")
-        previous_option = word if word.startswith("-") and not has_attached_value else ""
-    checks_all = any(target in WHOLE_PROJECT_TARGETS for target in targets)
-    name = CANONICAL_NAMES.get(program, program)
-    return CheckCommand(
-        program=name,
-        kind=kind,
-        targets=() if checks_all else tuple(targets),
-        filters=tuple(filters),
-        is_task=name in TASK_PROGRAMS,
-    )
-
-
-def _is_below(target: str, other: str) -> bool:
-    """Return whether a target is the other or a part of it: a file of a folder, a test of a file, a case of a test."""
-    return target == other or target.startswith((f"{other}/", f"{other}::", f"{other}["))

@@ -30,6 +30,13 @@ FILTER_OPTIONS = frozenset(
     )
 )
 """Options that narrow what is checked by their value, the word after them."""
+NAME_FILTERS = frozenset(
+    (
+        *("-k", "-t", "-g", "--grep", "-run", "--run", "--testNamePattern", "--filter", "--tests", "-Dtest", "-R"),
+        *("--test-name-pattern", "--example", "-e"),
+    )
+)
+"""Options of these whose value is a part of the names of tests."""
 NARROWING_FLAGS = frozenset(
     ("--lf", "--last-failed", "--changed", "--onlyChanged", "--only-failures", "--lib", "--bins")
 )

@@ -1,12 +1,15 @@
 """Judges a run of a check by its command, exit code and output: did it fail or pass, and with which error? Pure."""
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 
 from msgspec import Struct
 
-from codeloop.agent.checks.check_commands import find_checks, hides_exit_code, inverts_check, runs_check
-from codeloop.agent.checks.runner_summaries import read_test_counts
+from codeloop.agent.checks.check_commands import hides_exit_code, inverts_check, runs_check
+from codeloop.agent.checks.check_scope import CheckCommand
+from codeloop.agent.checks.nothing_run import has_run_nothing
+from codeloop.agent.checks.runner_summaries import TestCounts, read_test_counts
 from codeloop.schema.part import SHELL_NOTES_SEPARATOR
 from codeloop.shell.line_steps import split_line
 
@@ -44,13 +47,18 @@ _ERROR_LINE = (
     r"|^ *--- FAIL: |^ *not ok\b|^\s*[\u2716\u2717\u00d7\u25cf] \S|^npm (?:ERR!|error) \S|\bpanicked at\b"
     r"|^make(?:\[\d+\])?: \*\*\* "
 )
+# A run broke off here, so that not all tests ran that it has.
+_BROKEN_OFF = (
+    r"(?m)\bInterrupted: |stopping after \d|errors? during collection|\b[1-9]\d* errors? in [\d.]+s"
+    r"|\[(?:setup|build) failed\]|^Bail out!|^error: could not compile|No module named "
+)
 # The last line of a traceback. Tests that pass may print one, too.
 _CRASH_LINE = r"(?m)^(?:\w+\.)*(?:\w+(?:Error|Exception)|Error(?: \[\w+\])?)(?:: |$)"
 # A line by which a known program says that all passed.
 _SUCCESS_LINE = (
     r"(?m)^(?:=+ )?(?:\d+ \w+, )*[1-9]\d* passed\b.* in [\d.]+s|^OK(?: \(.*\))?$"
     r"|^ *Tests:? .*\b[1-9]\d* passed|^ +[1-9]\d* passing\b|^ +[1-9]\d* tests? passed|^ +[1-9]\d* passed \("
-    r"|^[#\u2139] fail 0$|^ *0 fail$|^ok \| [1-9]\d* passed"
+    r"|^Ran [1-9]\d* tests? in |^[#\u2139] fail 0$|^ *0 fail$|^ok \| [1-9]\d* passed"
     r"|^[1-9]\d* (?:examples?|specs?|tests?|runs|doctests?|properties)\b.*, 0 failures\b"
     r"|^[ \t]*Executed [1-9]\d* tests?, with 0 failures|^100% tests passed"
     r"|^ok\s+\S+\s+(?:[\d.]+s|\(cached\))|^PASS$|^test result: ok\.|^ +Finished .*\Z"
@@ -60,13 +68,6 @@ _SUCCESS_LINE = (
     r"|^0 issues\."
     r"|\brated at 10\.00/10|\[OK\] No errors"
 )
-# A line by which it is known that a check didn't start: the next one is another try at the same.
-_NOT_STARTED_LINE = (
-    r"(?m)^\S*sh: .*(?:not found|No such file or directory)|^\S*python[\d.]*(?:\.exe)?: No module named |: not found$"
-    r"|^ERROR: (?:file or directory )?not found:"
-    r"|Missing script:|No rule to make target|could not determine executable|unrecognized (?:arguments|option)"
-    r"|No such option|[Uu]nknown (?:option|command)|no such (?:command|subcommand)|does not contain recipe"
-)
 # Characters kept of the line that says what failed.
 _MAX_ERROR_CHARS = 200
 _COLOUR_ESCAPE = r"\x1b\[[\d;]*m"
@@ -75,33 +76,61 @@ _FAILED_TEST_LINE = (
     r"(?m)FAIL|ERROR|Failure|^_{3,} |^\s*(?:\u25cf|\u2715|\u2716|\u2717|\u00d7) |\bnot ok\b|^\s+\d+\) |^\d+\) "
 )
 
+# A place in a file: `a.py:3`, `a.ts(3,4)`, `--> src/a.rs:3:1`.
+_PLACE = r"[\w./@+-]+\.\w+(?::\d+|\(\d+,\d+\))"
+_MESSAGE_PATTERNS = (_ERROR_LINE, _FAILED_TEST_LINE, _PLACE, r"^\d+:\d+ +(?:error|warning) ")
+# A line that only says how much failed, not what.
+_TOTAL_LINE = r"^=+ .* =+$|^Found \d+ |^\d+ (?:errors?|failed|passed)\b|^(?:FAILED|OK) \(|^Tests?:? |\b\d+ problems? \("
+# `src/a.py:3:1: E501`, and a file alone on a line above its messages, as eslint prints it.
+_NAMED_FILE = r"(?m)([\w./@+-]+\.[A-Za-z]\w*)(?::\d|\(\d+,\d)|^((?:/|\.\.?/)?[\w./@+-]+\.[A-Za-z]\w*)$"
+
 
 class CheckOutcome(Struct, frozen=True):
     """The outcome of a check. It may have neither failed nor passed: then nothing shows which of the two it did.
 
-    `started`: false where the program or the task is not there, or was called wrongly. `error`: the last line of the
-    output that says what failed; empty where it did not fail.
+    `started`: false where the program, the task or what it was to check is not there: it ran nothing. `error`: the last
+    line of the output that says what failed; empty where it passed. `tests`: how many ran; None: it is not known, or
+    the run broke off.
     """
 
     failed: bool
     passed: bool
     started: bool = True
     error: str = ""
+    tests: int | None = None
 
 
-def judge_outcome(command: str, code: int | None, output: str) -> CheckOutcome:
-    """Judge a run of a command line with checks. `code`: its exit code; None: it was ended, or still runs."""
-    failed, passed = _judge_result(command, code, output)
-    if not failed:
-        return CheckOutcome(failed=False, passed=passed)
-    # A shell exits with 127 where there is no such program, and with 126 where it can't be executed.
-    started = code not in {126, 127} and not re.search(_NOT_STARTED_LINE, output)
-    return CheckOutcome(failed=True, passed=passed, started=started, error=_find_error_line(output))
+def judge_outcome(command: str, code: int | None, output: str, checks: Sequence[CheckCommand]) -> CheckOutcome:
+    """Judge a run of a command line with these checks. `code`: its exit code; None: it was ended, or still runs."""
+    if code is None:
+        return CheckOutcome(failed=False, passed=False)
+    text = _remove_colours(output.partition(SHELL_NOTES_SEPARATOR)[0])
+    counts = read_test_counts(text)
+    failed, passed = _judge_result(command, code, text.rstrip(), counts, checks)
+    if not passed and has_run_nothing(checks, code, text, counts):
+        return CheckOutcome(failed=False, passed=False, started=False, error=_find_error_line(text))
+    tests = counts.ran if counts is not None and (passed or not re.search(_BROKEN_OFF, text)) else None
+    return CheckOutcome(failed, passed, error=_find_error_line(text) if failed else "", tests=tests)
 
 
 def pick_failure_lines(output: str) -> str:
     """Return the lines of a failed check's output that may name the tests that failed."""
     return "\n".join(line for line in _remove_colours(output).splitlines() if re.search(_FAILED_TEST_LINE, line))
+
+
+def count_messages(output: str) -> Counter[str]:
+    """Return the messages about failures in an output, without their numbers, and how often each occurs."""
+    text = _remove_colours(output.partition(SHELL_NOTES_SEPARATOR)[0])
+    lines = (line.strip() for line in text.splitlines())
+    found = (line for line in lines if any(re.search(each, line) for each in _MESSAGE_PATTERNS))
+    # With numbers, a line that an edit moved would be another message, and so would a total with one more in it.
+    return Counter(re.sub(r"\d+(?:\.\d+)?", "#", line) for line in found if not re.search(_TOTAL_LINE, line))
+
+
+def list_named_files(output: str) -> set[str]:
+    """Return the files that a linter's output names."""
+    text = _remove_colours(output.partition(SHELL_NOTES_SEPARATOR)[0])
+    return {next(filter(None, groups)) for groups in re.findall(_NAMED_FILE, text)}
 
 
 def _remove_colours(output: str) -> str:
@@ -110,7 +139,7 @@ def _remove_colours(output: str) -> str:
 
 def _find_error_line(output: str) -> str:
     """Return the last line that says what failed, else the last one that says that something did, else the last."""
-    text = _remove_colours(output.partition(SHELL_NOTES_SEPARATOR)[0]).strip().removeprefix("(no output)")
+    text = output.strip().removeprefix("(no output)")
     for pattern in (_ERROR_LINE, _FAILURE_LINE):
         if matches := [*re.finditer(pattern, text)]:
             start = text.rfind("\n", 0, matches[-1].start() + 1) + 1
@@ -118,18 +147,19 @@ def _find_error_line(output: str) -> str:
     return text.rpartition("\n")[2].strip()[:_MAX_ERROR_CHARS]
 
 
-def _judge_result(command: str, code: int | None, output: str) -> tuple[bool, bool]:
+def _judge_result(
+    command: str, code: int, text: str, counts: TestCounts | None, checks: Sequence[CheckCommand]
+) -> tuple[bool, bool]:
     """Return whether a check failed, and whether it passed; neither where nothing shows it."""
-    text = _remove_colours(output).rstrip()
     if "!" in command and inverts_check(command):
         return False, False
     if code != 0:
         return True, False
     if not hides_exit_code(command):
-        counts = read_test_counts(text)
         # `cargo build && cargo test` has built, even where there is no test yet.
-        has_run = counts is None or counts.ran > 0 or any(each.kind != "test" for each in find_checks(command))
-        return False, has_run
+        runs_only_tests = bool(checks) and all(each.kind == "test" for each in checks)
+        is_empty = counts is not None and counts.ran == 0
+        return False, not (runs_only_tests and (is_empty or (counts is None and has_run_nothing(checks, code, text))))
     has_pass_line = re.search(_SUCCESS_LINE, text) is not None
     failed = re.search(_FAILURE_LINE, text) is not None or (
         not has_pass_line and re.search(_CRASH_LINE, text) is not None

@@ -8,10 +8,17 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from msgspec import Struct, structs
+from msgspec import Struct
 
-from codeloop.agent.checks.check_commands import CheckCommand, find_checks, find_functions, is_outside, join_folder
-from codeloop.agent.checks.check_outcome import CheckOutcome, judge_outcome, pick_failure_lines
+from codeloop.agent.checks.check_commands import find_checks, find_functions, is_outside, join_folder
+from codeloop.agent.checks.check_outcome import (
+    CheckOutcome,
+    count_messages,
+    judge_outcome,
+    list_named_files,
+    pick_failure_lines,
+)
+from codeloop.agent.checks.check_scope import CheckCommand
 from codeloop.schema.part import (
     CHECK_KEY,
     LATER_OUTPUT_KEY,
@@ -22,6 +29,7 @@ from codeloop.schema.part import (
     ToolStateError,
 )
 from codeloop.schema.wire import Wire, replace
+from codeloop.shell.line_steps import split_line
 from codeloop.tool.tool import EDIT_TOOLS
 
 # Suffixes of files that checks ignore: a line in a changelog leaves the last check valid.
@@ -29,7 +37,14 @@ _PROSE_SUFFIXES = (".md", ".rst", ".adoc")
 # The note by which the tool `bash` says that a command has changed the directory of the session's shell.
 _FOLDER_NOTE = r"(?m)^The working directory is now (.+)\.$"
 
+# Matches the part of a task's name by which it is meant to fail: `check-bad`, `test:xfail`.
+_MEANT_TO_FAIL = r"(?i)(?:.*[-_:.])?(?:bad|broken|fail|fails|failing|failures?|invalid|negative|xfail)"
+# Words after `git stash` with which it brings back what it has put away.
+_STASH_RETURNS = frozenset(("pop", "apply", "branch"))
+_STASH_OTHERS = frozenset(("list", "show", "drop", "clear", "store", "create"))
+
 # Problems, as reminders to the model name them.
+LAST_FAILURE_PROBLEM = "the last check failed"
 UNENDED_CHECK_PROBLEM = "the last check did not end"
 UNPROVEN_CHECK_PROBLEM = "nothing shows that the last check passed"
 EARLIER_FAILURE_PROBLEM = "a check failed and has not passed since"
@@ -45,8 +60,10 @@ class CheckRun(Wire):
     line counts. Without one that is known, it neither `failed` nor `passed`; nor did tests of which none ran.
 
     `error`: the last line of its output that says what failed; empty where it passed.
-    `started`: false where its output says that the program or the task is not there, or was called wrongly.
+    `started`: false where its output says that the program, the task or what it was to check is not there.
     `folder`: where it ran, as in `CheckCommand`. `own_script`: it is a script that the turn wrote.
+    `tests`: how many tests ran; None: it is not known. `known_before`: it failed only by what fails without the turn's
+    changes, too.
     """
 
     command: str
@@ -59,6 +76,8 @@ class CheckRun(Wire):
     folder: str = ""
     own_script: bool = False
     error: str = ""
+    tests: int | None = None
+    known_before: bool = False
 
 
 class CheckProblem(NamedTuple):
@@ -77,6 +96,7 @@ class _RecordedRun(Struct):
     run: CheckRun
     message_id: str
     output: str
+    checks: Sequence[CheckCommand]
     background_id: str = ""
 
 
@@ -86,9 +106,12 @@ def is_goal_check(part: ToolPart) -> bool:
     return isinstance(state, ToolStateCompleted | ToolStateError) and bool((state.metadata or {}).get(CHECK_KEY))
 
 
-def list_checks(parts: Iterable[Part], root: str = "") -> list[CheckRun]:
-    """Return the checks among the calls of a turn, oldest first. `root`: the session's directory, if it is known."""
-    return [recorded.run for recorded in _record_runs(parts, root)]
+def list_checks(parts: Iterable[Part], root: str = "", *, counts_patches: bool = True) -> list[CheckRun]:
+    """Return the checks among the calls of a turn, oldest first. `root`: the session's directory, if it is known.
+
+    `counts_patches`: whether a file that a command changed makes the checks before it outdated, as an edit does.
+    """
+    return [recorded.run for recorded in _record_runs(parts, root, counts_patches=counts_patches)]
 
 
 def read_failures(parts: Iterable[Part]) -> str | None:
@@ -97,19 +120,25 @@ def read_failures(parts: Iterable[Part]) -> str | None:
     return "\n".join(outputs) if outputs else None
 
 
-def _record_runs(parts: Iterable[Part], root: str = "") -> list[_RecordedRun]:
-    recorder = _CheckRecorder(root)
+def _record_runs(parts: Iterable[Part], root: str = "", *, counts_patches: bool = True) -> list[_RecordedRun]:
+    recorder = _CheckRecorder(root, counts_patches=counts_patches)
     for part in parts:
         recorder.add_part(part)
+    recorder.mark_known_failures()
     return recorder.recorded_runs
 
 
 class _CheckRecorder:
     """Records the checks among the parts of a turn, which are added oldest first."""
 
-    def __init__(self, root: str) -> None:
+    def __init__(self, root: str, *, counts_patches: bool) -> None:
         self.recorded_runs: list[_RecordedRun] = []
         self._root = root
+        self._counts_patches = counts_patches
+        self._earlier_states: list[_RecordedRun] = []
+        """The checks that ran without the turn's changes."""
+        self._is_stashed = False
+        """Whether `git stash` has put the turn's changes away."""
         self._folders: dict[str, str] = {}
         """By session: the directory of its shell, as in `CheckRun.folder`."""
         self._functions: set[str] = set()
@@ -120,7 +149,8 @@ class _CheckRecorder:
         """Add the next part of the turn."""
         if isinstance(part, PatchPart) and not all(file.lower().endswith(_PROSE_SUFFIXES) for file in part.files):
             # A command may have changed them. Within a step it is not known whether that was before the check.
-            self._mark_outdated(except_message=part.message_id)
+            if self._counts_patches:
+                self._mark_outdated(except_message=part.message_id)
             self._written_files |= {self._shorten(file) for file in part.files}
         if not isinstance(part, ToolPart) or not isinstance(part.state, ToolStateCompleted):
             return
@@ -131,9 +161,32 @@ class _CheckRecorder:
                 self._mark_outdated(except_message="")
         elif part.tool == "bash_output":
             self._add_output(part.state)
-        # With `unchanged`, a command runs on the files of the last commit: that shows nothing about the turn's edits.
-        elif part.tool == "bash" and not part.state.input.get("unchanged"):
+        elif part.tool == "bash":
             self._add_command(part, part.state)
+
+    def mark_known_failures(self) -> None:
+        """Mark the failures that are not the turn's: those without its changes, and a linter's in other files."""
+        for recorded in self.recorded_runs:
+            if recorded.run.failed and (self._failed_before(recorded) or self._names_other_files(recorded)):
+                recorded.run = replace(recorded.run, known_before=True)
+
+    def _failed_before(self, recorded: _RecordedRun) -> bool:
+        """Return whether all that a check reports was reported without the turn's changes, too."""
+        messages = count_messages(recorded.output)
+        for earlier in self._earlier_states:
+            if not any(one.program == other.program for one in earlier.checks for other in recorded.checks):
+                continue
+            if messages <= count_messages(earlier.output) and (messages or recorded.run.error == earlier.run.error):
+                return True
+        return False
+
+    def _names_other_files(self, recorded: _RecordedRun) -> bool:
+        """Return whether a linter names files, and none that the turn has written."""
+        if not recorded.checks or any(each.kind != "lint" for each in recorded.checks):
+            return False
+        named = {self._shorten(file.removeprefix("./")) for file in list_named_files(recorded.output)}
+        written = {*self._written_files}
+        return bool(named) and not any(one == other or one.endswith(f"/{other}") for one in written for other in named)
 
     def _mark_outdated(self, *, except_message: str) -> None:
         """Mark all runs as before an edit, except those of one message ("": mark all)."""
@@ -154,6 +207,8 @@ class _CheckRecorder:
             self._folders[part.session_id] = join_folder("", match[1], self._root)
         self._functions |= find_functions(command)
         checks = find_checks(command, folder, self._root)
+        was_stashed = self._is_stashed
+        is_earlier_state = self._stashes(command) or was_stashed or bool(state.input.get("unchanged"))
         if not is_goal_check(part) and (not checks or all(is_outside(each.folder, self._root) for each in checks)):
             return
         background_id = str(state.metadata.get("id") or "")
@@ -161,9 +216,10 @@ class _CheckRecorder:
         printed = state.output
         if LATER_OUTPUT_KEY in state.metadata:
             printed, background_id = f"{state.output}\n{state.metadata[LATER_OUTPUT_KEY]}", ""
-        outcome = judge_outcome(command, exit_code, printed)
+        outcome = judge_outcome(command, exit_code, printed, checks)
         has_ended = not background_id and (exit_code is not None or not state.metadata.get("timedOut"))
-        if not has_ended or not self._functions.isdisjoint(each.program.partition(" ")[0] for each in checks):
+        is_function = not self._functions.isdisjoint(each.program.partition(" ")[0] for each in checks)
+        if not has_ended or is_function or (outcome.failed and _is_meant_to_fail(checks)):
             # It still runs, or the name is a shell function, whose result says nothing about the program.
             outcome = CheckOutcome(failed=False, passed=False, started=outcome.started)
         run = CheckRun(
@@ -177,10 +233,23 @@ class _CheckRecorder:
             folder=folder,
             own_script=bool(checks) and all(each.is_task and each.program in self._written_files for each in checks),
             error=outcome.error,
+            tests=outcome.tests,
         )
         # The output of a command in the background comes later, by the tool `bash_output`.
         output = "" if background_id and not state.metadata.get("timedOut") else printed
-        self.recorded_runs.append(_RecordedRun(run, part.message_id, output, background_id))
+        recorded = _RecordedRun(run, part.message_id, output, checks, background_id)
+        (self._earlier_states if is_earlier_state else self.recorded_runs).append(recorded)
+
+    def _stashes(self, command: str) -> bool:
+        """Return whether a line puts the turn's changes away with `git stash`, perhaps for its own time only."""
+        if "stash" not in command:
+            return False
+        has_stashed = False
+        for words, _ in split_line(command):
+            if " ".join(words[:2]) == "git stash" and not _STASH_OTHERS & {*words[2:3]}:
+                self._is_stashed = not _STASH_RETURNS & {*words[2:3]}
+                has_stashed = has_stashed or self._is_stashed
+        return has_stashed
 
     def _add_output(self, state: ToolStateCompleted) -> None:
         """Add what a check in the background has printed, and how it ended."""
@@ -193,7 +262,7 @@ class _CheckRecorder:
         recorded.output += state.output
         if state.metadata.get("status") == "exited":
             exit_code = state.metadata.get("exit")
-            outcome = judge_outcome(recorded.run.command, exit_code, recorded.output)
+            outcome = judge_outcome(recorded.run.command, exit_code, recorded.output, recorded.checks)
             recorded.run = replace(
                 recorded.run,
                 exit_code=exit_code,
@@ -202,15 +271,24 @@ class _CheckRecorder:
                 started=outcome.started,
                 ended=True,
                 error=outcome.error,
+                tests=outcome.tests,
             )
             recorded.background_id = ""
 
 
-def find_failure(check_runs: Sequence[CheckRun], root: str = "") -> CheckRun | None:
-    """Return the newest check that failed, unless a later one that covers it passed; None: there is none.
+def _is_meant_to_fail(checks: Sequence[CheckCommand]) -> bool:
+    """Return whether a line only runs tasks that fail by their names: they show an error that has to come."""
+    return bool(checks) and all(
+        each.is_task and any(re.fullmatch(_MEANT_TO_FAIL, target) for target in each.targets) for each in checks
+    )
 
-    A part of it that passes (`pytest tests/test_a.py` after `pytest`) does not hide that the whole failed. In a line of
-    several checks it is not known which one failed: the line counts as passed once its tests have.
+
+def find_failure(check_runs: Sequence[CheckRun], root: str = "") -> CheckRun | None:
+    """Return the newest check that failed by the turn's changes, unless a later one settled it; None: there is none.
+
+    A later one settles it that covers it, or that passed and ran as many tests. A part of it that passes (`pytest
+    tests/test_a.py` after `pytest`) does not hide that the whole failed. In a line of several checks it is not known
+    which one failed: the line counts as passed once its tests have.
     """
     # Each failed run, with those of its commands that no later run has covered.
     failures: list[tuple[CheckRun, list[CheckCommand]]] = []
@@ -218,20 +296,34 @@ def find_failure(check_runs: Sequence[CheckRun], root: str = "") -> CheckRun | N
         commands = find_checks(run.command, run.folder, root) or [
             CheckCommand(run.command, "all", filters=(run.command,))
         ]
-        # A script that the turn wrote shows nothing about the checks of the project.
-        if run.own_script:
-            commands = [structs.replace(each, is_task=False) for each in commands]
         # A failure counts no longer where a later run with a known result covers it.
         if run.passed or run.failed:
             remaining_failures: list[tuple[CheckRun, list[CheckCommand]]] = []
             for failed_run, before in failures:
-                remaining = [each for each in before if not any(command.covers(each) for command in commands)]
-                if _still_counts(remaining, before):
+                remaining = [each for each in before if not any(_settles(run, own, each) for own in commands)]
+                if _still_counts(remaining, before) and not _has_run_as_many(run, commands, failed_run, before):
                     remaining_failures.append((failed_run, remaining))
             failures = remaining_failures
-        if run.failed and run.started:
+        if run.failed and not run.known_before:
             failures.append((run, commands))
     return failures[-1][0] if failures else None
+
+
+def _settles(run: CheckRun, command: CheckCommand, failed: CheckCommand) -> bool:
+    """Return whether a run of `command` shows how a check that failed before it stands now."""
+    # A script that the turn wrote shows nothing about the checks of the project.
+    return command.covers(failed) and not (run.own_script and command.program != failed.program)
+
+
+def _has_run_as_many(
+    run: CheckRun, commands: Sequence[CheckCommand], failed: CheckRun, failed_commands: Sequence[CheckCommand]
+) -> bool:
+    """Return whether tests passed that are as many as those that had failed, in a run that may be of the same ones."""
+    if not run.passed or run.own_script or not failed.tests or (run.tests or 0) < failed.tests:
+        return False
+    languages = [{each.language for each in some if each.language} for some in (commands, failed_commands)]
+    are_tests = all(each.kind in {"test", "all"} for each in (*commands, *failed_commands))
+    return are_tests and (not all(languages) or not languages[0].isdisjoint(languages[1]))
 
 
 def _still_counts(remaining: Sequence[CheckCommand], before: Sequence[CheckCommand]) -> bool:
@@ -240,17 +332,28 @@ def _still_counts(remaining: Sequence[CheckCommand], before: Sequence[CheckComma
 
 
 def find_check_problem(check_runs: Sequence[CheckRun], root: str = "") -> CheckProblem | None:
-    """Return why a turn's checks don't show that all is well; None: they do, or there are none."""
-    if not check_runs:
+    """Return why a turn's checks don't show that all is well; None: they do, or there are none that ran anything."""
+    runs = [run for run in check_runs if run.started]
+    if not runs:
         return None
-    last = check_runs[-1]
-    if last.failed:
-        return CheckProblem("the last check failed", last.command)
-    if not last.ended:
-        return CheckProblem(UNENDED_CHECK_PROBLEM, last.command)
-    if not last.passed:
-        return CheckProblem(UNPROVEN_CHECK_PROBLEM, last.command)
+    last = runs[-1]
+    failure = find_failure(runs, root)
+    if failure is last:
+        return CheckProblem(LAST_FAILURE_PROBLEM, last.command)
+    if not (last.passed or last.failed) and not _is_shown_otherwise(last, runs, root):
+        return CheckProblem(UNPROVEN_CHECK_PROBLEM if last.ended else UNENDED_CHECK_PROBLEM, last.command)
     if not last.after_last_edit:
         return CheckProblem(LATE_CHANGES_PROBLEM, last.command)
-    failure = find_failure(check_runs, root)
     return CheckProblem(EARLIER_FAILURE_PROBLEM, failure.command) if failure is not None else None
+
+
+def _is_shown_otherwise(unproven: CheckRun, runs: Sequence[CheckRun], root: str) -> bool:
+    """Return whether another run, after the last edit, passed and covers one whose result is not known."""
+    commands = find_checks(unproven.command, unproven.folder, root)
+    return any(
+        own.covers(each)
+        for run in runs
+        if run.passed and run.after_last_edit
+        for own in find_checks(run.command, run.folder, root)
+        for each in commands
+    )

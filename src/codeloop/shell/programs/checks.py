@@ -12,7 +12,7 @@ shellcheck standard standardrb staticcheck stylelint swiftlint tflint xo yamllin
 """: ProgramRow(checks="lint"),
     "anchor artisan hardhat playwright": ProgramRow(checks="test: test"),
     """
-ant b doit earthly gmake grunt gulp inv invoke jake mage ninja pants poe scons xtask
+ant b doit earthly grunt gulp inv invoke jake mage pants poe scons xtask
 """: ProgramRow(tasks="*"),
     "as c++ cc clang clang++ g++ gcc gfortran ld rustc": ProgramRow(
         operands="r",
@@ -23,29 +23,38 @@ ant b doit earthly gmake grunt gulp inv invoke jake mage ninja pants poe scons x
     ),
     "astro": ProgramRow(checks="types: check; build: build"),
     "attw basedpyright psalm pyright pytype svelte-check tsc tsd vue-tsc": ProgramRow(checks="types"),
-    """
-ava bats behat behave busted cucumber doctest elm-test ginkgo gotestsum green jasmine jest
-kyua minitest mocha nose2 nosetests pest phpunit prove qunit robot rspec
-shellspec stestr tap tape testem trial uvu vitest web-test-runner wtr zunit
-""": ProgramRow(checks="test"),
+    "ava borp jasmine jest mocha qunit tap tape testem uvu vitest web-test-runner wtr": ProgramRow(
+        checks="test", language="js", modes="run related"
+    ),
+    "bats shellspec zunit": ProgramRow(checks="test", language="shell"),
+    "behat pest phpunit": ProgramRow(checks="test", language="php"),
+    "behave doctest green nose2 nosetests robot stestr trial": ProgramRow(
+        checks="test", language="python", modes="run"
+    ),
+    "busted cucumber elm-test kyua prove": ProgramRow(checks="test"),
+    "ginkgo gotestsum": ProgramRow(checks="test", language="go", modes="run"),
+    "minitest rspec": ProgramRow(checks="test", language="ruby"),
     "bazel bazelisk buck2 forge": ProgramRow(checks="test: test; build: build"),
     "biome": ProgramRow(checks="lint: check, lint, ci"),
     "black isort rustfmt": ProgramRow(checks="lint: --check"),
     "build esbuild microbundle rollup tsdown tsup unbuild webpack": ProgramRow(checks="build"),
     "codecept cypress": ProgramRow(checks="test: run"),
     "crystal": ProgramRow(checks="test: spec; build: build"),
-    "ctest": ProgramRow(checks="test", narrows="-E? -L? -R?"),
+    "ctest": ProgramRow(checks="test", narrows="-E? -L? -R?", enters="--test-dir"),
     "dmypy": ProgramRow(checks="types: run, check"),
     "dotenv nix-shell": ProgramRow(runs_words="command"),
     "dune": ProgramRow(checks="test: test, runtest; build: build"),
     "flow pyre pyrefly steep ty": ProgramRow(checks="types: check"),
+    "gmake ninja": ProgramRow(tasks="*", enters="-C"),
     "golangci-lint prek": ProgramRow(checks="lint: run"),
-    "karma": ProgramRow(checks="test: start"),
-    "manage.py": ProgramRow(checks="test: test; lint: check"),
-    "meson": ProgramRow(checks="test: test; build: compile"),
+    "karma": ProgramRow(checks="test: start", language="js"),
+    "manage.py": ProgramRow(checks="test: test; lint: check", language="python"),
+    "meson": ProgramRow(checks="test: test; build: compile", enters="-C"),
     "next nuxt parcel vite": ProgramRow(checks="build: build"),
     "ng": ProgramRow(checks="test: test, e2e; lint: lint; build: build"),
-    "node": ProgramRow(options="-v --version", reads="option max:0", is_interpreter=True, checks="test: --test"),
+    "node": ProgramRow(
+        options="-v --version", reads="option max:0", is_interpreter=True, checks="test: --test", language="js"
+    ),
     "nox": ProgramRow(checks="test", tasks="*"),
     "perl": ProgramRow(
         operands="r",
@@ -57,12 +66,14 @@ shellspec stestr tap tape testem trial uvu vitest web-test-runner wtr zunit
     "prettier": ProgramRow(checks="lint: --check, -c, -l, --list-different"),
     "pypy pypy3": ProgramRow(is_interpreter=True, runs_after="-m"),
     "py.test pytest": ProgramRow(
-        checks="test", narrows="-c? -k? -m? -o? --config-file --confcutdir --override-ini --rootdir"
+        checks="test",
+        narrows="-c? -k? -m? -o? --config-file --confcutdir --override-ini --rootdir",
+        language="python",
     ),
     "python python3": ProgramRow(
         options="-V -VV --version", reads="option max:0", is_interpreter=True, runs_after="-m"
     ),
-    "rails": ProgramRow(checks="test: test, spec"),
+    "rails": ProgramRow(checks="test: test, spec", language="ruby"),
     "rebar3": ProgramRow(checks="test: ct, eunit; types: dialyzer; build: compile"),
     "ruby": ProgramRow(
         operands="r",
@@ -72,6 +83,13 @@ shellspec stestr tap tape testem trial uvu vitest web-test-runner wtr zunit
         reads="option max:0",
         is_interpreter=True,
     ),
-    "unittest": ProgramRow(checks="test", narrows="-k? -p --pattern"),
+    "unittest": ProgramRow(
+        checks="test",
+        narrows="-k? -p --pattern",
+        language="python",
+        modes="discover",
+        locates="-s --start-directory",
+        ignores="-t --top-level-directory",
+    ),
 }
 PROGRAMS = list_by_name(_ROWS)

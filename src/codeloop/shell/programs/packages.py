@@ -24,6 +24,8 @@ _ROWS = {
         groups="run x",
         remote="publish ! --dry-run",
         checks="test: test; build: build",
+        language="js",
+        enters="--cwd",
         tasks="run run-script task",
     ),
     "bundle rbenv": ProgramRow(runs_after="exec; x", groups=""),
@@ -31,6 +33,9 @@ _ROWS = {
     "cabal": ProgramRow(remote="upload", checks="test: test; build: build"),
     "cachix dvc": ProgramRow(remote="push"),
     "cargo": ProgramRow(
+        language="rust",
+        enters="-C",
+        picks="-p --package",
         options="-C=- -q -v -vv -Z=- --color=- --config=- --frozen --locked --offline --quiet --verbose",
         groups="run test",
         remote="""
@@ -59,6 +64,7 @@ c, build, b
         is_interpreter=True,
         groups="task",
         remote="publish ! --dry-run",
+        language="js",
         checks="test: test; lint: lint; types: check",
         tasks="run run-script task",
     ),
@@ -87,10 +93,14 @@ c, build, b
         read_words=make_settings_reader(r"env -(w|u)\b", "~/.config/go/env"),
         groups="mod tool work",
         checks="test: test; lint: vet; build: build",
+        language="go",
+        enters="-C",
     ),
     "goreleaser": ProgramRow(remote="release,publish ! --snapshot"),
     "gradle gradlew": ProgramRow(
         tasks="jvm",
+        language="jvm",
+        enters="-p --project-dir",
         groups="",
         remote="""
 ** publish,*:publish,publishPlugins,publish*Repository,publishToSonatype,publishToMavenCentral ! -m --dry-run
@@ -112,6 +122,7 @@ apply
     "lerna": ProgramRow(remote="publish", tasks="run run-script ?"),
     "make": ProgramRow(
         operands="n",
+        enters="-C --directory",
         options="""
 -C=n --directory=n -f=r --file=r --makefile=r -I=n --include-dir=n -o=- -W=- -j? -l? --jobs?
 --eval=-
@@ -128,10 +139,11 @@ upload
     "mise": ProgramRow(runs_after="exec; x", groups="", tasks="run r"),
     "mix": ProgramRow(
         groups="",
+        language="elixir",
         remote="hex.publish,hex.retire ! --dry-run",
         checks="test: test; lint: credo, format --check-formatted; types: dialyzer; build: compile",
     ),
-    "mvn mvnd mvnw": ProgramRow(groups="", remote=_MVN_REMOTE, tasks="jvm"),
+    "mvn mvnd mvnw": ProgramRow(groups="", remote=_MVN_REMOTE, tasks="jvm", language="jvm"),
     "mypy": ProgramRow(groups="", checks="types"),
     "nerdctl": ProgramRow(runs_after="exec; run", is_container=True, remote=_BUILDAH_REMOTE),
     "nimble": ProgramRow(remote="publish", checks="test: test"),
@@ -152,6 +164,9 @@ owner,access,team,token,org,hook add,create,destroy,grant,public,restricted,revo
 stage publish
 """,
         checks="test: test, t, tst",
+        language="js",
+        enters="--prefix -C",
+        picks="-w --workspace",
         tasks="run run-script task",
     ),
     "npx": ProgramRow(runs_after="*", groups="tsx"),
@@ -189,6 +204,9 @@ publish,unpublish ! --dry-run
 deprecate,undeprecate
 """,
         checks="test: test, t, tst",
+        language="js",
+        enters="-C --dir",
+        picks="-F --filter",
         tasks="run run-script ?",
     ),
     "pod": ProgramRow(remote="trunk push,delete,deprecate"),
@@ -211,6 +229,7 @@ deprecate,undeprecate
     "rye": ProgramRow(runs_after="run", remote="publish ! --dry-run", tasks="run r"),
     "sbt": ProgramRow(
         groups="",
+        language="jvm",
         remote="** publish,publishSigned,release,sonatype*,*/publish",
         checks="test: test, testOnly; build: compile",
     ),
@@ -256,6 +275,9 @@ workspaces foreach ** publish
 workspace * publish
 """,
         checks="test: test, t, tst",
+        language="js",
+        enters="--cwd",
+        picks="workspace",
         tasks="run run-script ?",
     ),
     "zig": ProgramRow(groups="", checks="test: test; build: build"),
