@@ -601,6 +601,20 @@ def test_one_class_starts_processes() -> None:
     assert find_calls(re.compile(r"ProcessLauncher")) == LAUNCHER_OWNERS
 
 
+def test_a_program_that_is_started_elsewhere_gets_that_directory_as_pwd() -> None:
+    """Some programs work in PWD instead of their working directory: it must not be that of codeloop."""
+    starts = [
+        (room_path(path), {each.arg: ast.unparse(each.value) for each in node.keywords})
+        for path in python_files(SRC / "codeloop")
+        for node in ast.walk(tree(path))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("subprocess.")
+    ]
+    elsewhere = {(name, values.get("env", "")) for name, values in starts if "cwd" in values}
+    assert len(elsewhere) > 5
+    right = re.compile(r"make_child_environment|process_environment|'PWD'")
+    assert {name for name, environment in elsewhere if not right.search(environment)} == set()
+
+
 def test_one_function_starts_git() -> None:
     """Each call gets a git directory of codeloop's own: a real one names programs, hooks and further files."""
     searching, calling = set[str](), set[str]()

@@ -44,6 +44,17 @@ async def test_a_program_reads_its_input_and_reports_its_code_and_outputs(tmp_pa
     assert result == ProgramResult(3, f"in {tmp_path.resolve()}\n".encode(), b"oh\n")
 
 
+@pytest.mark.parametrize("name", ["here", "link", "here/../link"])
+async def test_a_program_finds_its_directory_in_pwd(tmp_path: Path, name: str) -> None:
+    (tmp_path / "here").mkdir()
+    (tmp_path / "link").symlink_to("here")
+    script = "import os; print(os.environ['PWD'], os.path.samefile('.', os.environ['PWD']))"
+    environment = {**os.environ, "PWD": "/"}
+    result = await run_program(Launch((sys.executable, "-c", script), f"{tmp_path}/{name}", environment))
+    shown = tmp_path / ("link" if name == "link" else "here")
+    assert result.stdout.decode() == f"{shown} True\n"
+
+
 async def test_what_a_program_leaves_in_the_background_is_ended_with_it() -> None:
     marker, environment = make_marked_environment()
     result = await run_program(make_launch("sleep 300 & echo done", environment))

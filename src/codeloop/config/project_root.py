@@ -22,7 +22,7 @@ from codeloop.kit.git import (
     find_git_folder,
     make_git_call,
 )
-from codeloop.kit.programs import exclude_folder
+from codeloop.kit.programs import exclude_folder, make_child_environment
 from codeloop.kit.small_files import read_start
 from codeloop.kit.text.undecodable import escape_undecodable
 from codeloop.schema.errors import CodeloopError
@@ -232,7 +232,7 @@ def _find_root_commit(repository: Path, environment: Mapping[str, str]) -> tuple
             call = make_git_call(folder, "rev-list", "--max-parents=0", "HEAD", environment=environment)
             result = subprocess.run(
                 call.command,
-                env=call.environment,
+                env=make_child_environment(call.environment, "/"),
                 cwd="/",
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.PIPE,

@@ -15,6 +15,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.kit.programs import make_child_environment
+
 _CHUNK_BYTES = 65536
 # A writer that is still alive could go on forever, so the last read is bounded.
 _MAX_LAST_CHUNKS = 64
@@ -51,6 +53,11 @@ class Launch(Struct, frozen=True):
     max_bytes: int = 64 * 1024 * 1024
     max_error_bytes: int = 8_192
 
+    @property
+    def process_environment(self) -> dict[str, str]:
+        """The environment that the process gets: `environment` with its directory as PWD."""
+        return make_child_environment(self.environment, self.directory)
+
 
 class ChildProcess:
     """A child of this process. `exited`: its exit code (negative: the signal). Raises OSError when it can't be started.
@@ -66,7 +73,7 @@ class ChildProcess:
         popen = subprocess.Popen(
             launch.arguments,
             cwd=launch.directory,
-            env=launch.environment,
+            env=launch.process_environment,
             stdin=descriptors.get(0, subprocess.DEVNULL),
             stdout=descriptors.get(1, subprocess.DEVNULL),
             stderr=descriptors.get(2, subprocess.DEVNULL),

@@ -91,6 +91,18 @@ def is_list(value: Any) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
+def merge_objects(value: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
+    """Merge two objects, nested ones key by key; values of `over` take precedence.
+
+    The keys of `over` come last, since of two spellings of one option the later one counts.
+    """
+    merged = {key: each for key, each in value.items() if key not in over}
+    for key, each in over.items():
+        below = value.get(key)
+        merged[key] = merge_objects(below, each) if is_object(below) and is_object(each) else each
+    return merged
+
+
 def get_type_name(value: Any) -> str:
     """Return the name of a JSON value's type, as error messages write it; "integer" and "number" are two types."""
     match value:

@@ -60,6 +60,18 @@ def find_program(name: str, path: str | None, *, in_project: bool = False) -> st
     return None
 
 
+def make_child_environment(environment: Mapping[str, str], directory: Path | str) -> dict[str, str]:
+    """Return the environment of a program that is started in a directory: PWD is that directory.
+
+    Without it the program inherits the PWD of this process, and some (OpenCode, scripts of asdf) work there instead.
+    """
+    folder = os.fspath(directory)
+    # PWD may name a directory by links, but not by `..`.
+    if not folder.startswith("/") or "/.." in folder:
+        folder = os.path.realpath(folder)
+    return {**environment, "PWD": folder}
+
+
 def make_safe_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return an environment whose PATH has neither relative nor excluded folders."""
     folders = environment.get("PATH", os.defpath).split(os.pathsep)

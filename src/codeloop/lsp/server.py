@@ -12,10 +12,13 @@ from codeloop.kit.program import Program
 from codeloop.lsp.client.capabilities import make_workspace_folder
 from codeloop.lsp.client.client import LanguageClient, ServerSetup
 from codeloop.lsp.client.connection import ErrorAnswer, ServerGone
+from codeloop.lsp.client.server_settings import ServerSettings
 from codeloop.lsp.servers.choice import ServerChoice
+from codeloop.lsp.servers.environments import Places, fill_places
 from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.schema.bounds.language_tools import LSP_CRASHES, LSP_MEMORY, LSP_START, LSP_STOP
 from codeloop.schema.errors import CodeloopError
+from codeloop.schema.wire import JSON
 
 StartServer = Callable[[ServerChoice, Path], Awaitable[Program]]
 _BYTES_PER_MB = 1_000_000
@@ -30,7 +33,8 @@ class ServerCallbacks(Struct, frozen=True):
 
     `on_change` is called when its state changes, `on_report` with its name and the file that it has reported on.
     `warn` shows the user a line. `watch` is called with whether any server watches files. `find_dependents` returns the
-    files that seem to use a file; None: the search took too long.
+    files that seem to use a file; None: the search took too long. `find_places` returns the values of the places in the
+    settings of a server, for a root of the project.
     """
 
     start: StartServer
@@ -40,6 +44,7 @@ class ServerCallbacks(Struct, frozen=True):
     warn: Callable[[str], None]
     watch: Callable[[bool], None]
     find_dependents: Callable[[Path, ServerRow], Awaitable[list[Path] | None]]
+    find_places: Callable[[ServerRow, Path], Places] = lambda _row, _root: {}
 
 
 class LanguageServer:
@@ -172,8 +177,8 @@ class LanguageServer:
             roots = self.roots.copy() if row.shared == "folders" else [self.root]
             setup = ServerSetup(
                 roots=roots,
-                initialization=row.initialization,
-                settings=row.settings,
+                initialization=fill_places(row.initialization, self.callbacks.find_places(row, self.root)),
+                settings=ServerSettings(self._find_settings, row.answers),
                 settle_seconds=row.settle,
                 repeats_reports=row.repeats,
                 pull_method=row.pull_method,
@@ -203,6 +208,10 @@ class LanguageServer:
         listening.add_done_callback(lambda _: self._handle_connection_loss(client))
         self.callbacks.on_change()
         return client
+
+    def _find_settings(self, root: Path) -> JSON:
+        row = self.choice.row
+        return fill_places(row.settings, self.callbacks.find_places(row, root))
 
     def _handle_connection_loss(self, client: LanguageClient) -> None:
         """Handle the end of a connection: a failure, unless the server was stopped."""

@@ -234,6 +234,7 @@ class LspServerConfig(Wire):
     extensions: list[str] | None = None
     env: dict[str, str] = {}
     initialization: JSON | None = None
+    settings: JSON = {}
     warnings: bool | None = None
     sandbox: bool | ProgramSandboxConfig = True
 
@@ -243,6 +244,13 @@ class ToolOutputConfig(Wire, rename=None):
 
     max_lines: int | None = None
     max_bytes: int | None = None
+
+
+class CommandsConfig(Wire, rename=None):
+    """`commands`: in ms, the timeout of a command that names none, and the longest that one may name."""
+
+    timeout: Annotated[int, msgspec.Meta(gt=0)] | None = None
+    max_timeout: Annotated[int, msgspec.Meta(gt=0)] | None = None
 
 
 class FormatterConfig(Wire):
@@ -354,6 +362,7 @@ class Config(Wire, rename=None):
     budget: SpendingConfig = SpendingConfig()
     subagents: SubagentsConfig = SubagentsConfig()
     tool_output: ToolOutputConfig = ToolOutputConfig()
+    commands: CommandsConfig = CommandsConfig()
     sandbox: SandboxConfig = SandboxConfig()
     worktree: WorktreeConfig = WorktreeConfig()
     experimental: JSON = {}

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import signal
+import sys
 import time
 from html.parser import HTMLParser
 from pathlib import Path
@@ -84,6 +85,25 @@ def test_no_link_that_an_agent_made_is_written_through(tmp_path: Path) -> None:
     (run,) = asyncio.run(run_plan(plan, lambda _run: None))
     assert (mine / "a.py").read_text() == "mine\n"
     assert run.check == "the task's\n" * 2
+
+
+def test_an_agent_that_works_in_pwd_works_in_the_copy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some agents, OpenCode among them, take PWD for the project, whatever their working directory is."""
+    mine = tmp_path / "app"
+    (tmp_path / "tasks").mkdir()
+    mine.mkdir()
+    (mine / "calc.py").write_text(CALC)
+    # No shell: that would set PWD itself.
+    work = "import os; path = os.environ['PWD'] + '/calc.py'; open(path, 'a').write('# done\\n')"
+    (tmp_path / "agent.py").write_text(work)
+    task = 'repository = "../app"\nprompt = "x"\ncheck = "grep done calc.py"'
+    (tmp_path / "tasks" / "fix.toml").write_text(task)
+    monkeypatch.chdir(mine)
+    monkeypatch.setenv("PWD", str(mine))
+    agent = find_agent(f"mine={sys.executable} {tmp_path}/agent.py {{prompt}}")
+    plan = BenchPlan(read_tasks(tmp_path / "tasks"), [agent], [None], 1, 60, 1, tmp_path / "sessions")
+    (run,) = asyncio.run(run_plan(plan, lambda _run: None))
+    assert (run.passed, (mine / "calc.py").read_text()) == (True, CALC)
 
 
 @pytest.mark.slow

@@ -11,7 +11,7 @@ from codeloop.schema.wire import JSON
 def register(watcher: JSON) -> Registrations:
     registrations = Registrations(lambda: None)
     row = {"id": "1", "method": "workspace/didChangeWatchedFiles", "registerOptions": {"watchers": [watcher]}}
-    registrations.make_handlers([], {})["client/registerCapability"]({"registrations": [row]})
+    registrations.make_handlers([], lambda _: None)["client/registerCapability"]({"registrations": [row]})
     return registrations
 
 

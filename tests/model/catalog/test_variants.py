@@ -5,9 +5,10 @@ from typing import Any
 import msgspec
 import pytest
 
+from codeloop.kit.jsonc import merge_objects
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.catalog.overrides import apply_overrides
-from codeloop.model.catalog.variants import apply_variant, list_variants, merge_options, resolve_variant
+from codeloop.model.catalog.variants import apply_variant, list_variants, resolve_variant
 from codeloop.model.chat import ModelInfo, TokenLimits
 from codeloop.model.errors import UnknownModel
 from codeloop.schema.config import ProviderConfig
@@ -93,9 +94,9 @@ def test_a_model_of_which_nothing_is_known_has_those_of_the_configuration() -> N
 
 
 def test_of_two_spellings_the_laid_over_one_comes_last() -> None:
-    over = merge_options({"reasoningEffort": "low", "reasoning_effort": "low", "a": {"x": 1, "y": 1}}, {"a": {"y": 2}})
+    over = merge_objects({"reasoningEffort": "low", "reasoning_effort": "low", "a": {"x": 1, "y": 1}}, {"a": {"y": 2}})
     assert over == {"reasoningEffort": "low", "reasoning_effort": "low", "a": {"x": 1, "y": 2}}
-    assert list(merge_options({"reasoningEffort": "low", "reasoning_effort": "low"}, {"reasoningEffort": "high"})) == [
+    assert list(merge_objects({"reasoningEffort": "low", "reasoning_effort": "low"}, {"reasoningEffort": "high"})) == [
         "reasoning_effort",
         "reasoningEffort",
     ]

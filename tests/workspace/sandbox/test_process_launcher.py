@@ -121,6 +121,19 @@ async def test_cancelling_a_start_leaves_nothing(shells: Shells, place: ShellCon
     assert here == []
 
 
+async def test_a_program_finds_its_directory_in_pwd(tmp_path: Path) -> None:
+    launcher = ProcessLauncher()
+    reader, writer = os.pipe()
+    try:
+        launch = Launch(("/usr/bin/env",), tmp_path, {"PWD": "/", "NAME": "value"}, {1: writer})
+        await (await launcher.start(launch)).exited
+        assert f"PWD={tmp_path}\n" in os.read(reader, 10_000).decode()
+    finally:
+        await launcher.close()
+        os.close(reader)
+        os.close(writer)
+
+
 async def test_what_starts_something_is_not_idle_from_the_first_moment(tmp_path: Path) -> None:
     launcher = ProcessLauncher()
     many = {f"NAME{number}": "x" * 10_000 for number in range(100)}

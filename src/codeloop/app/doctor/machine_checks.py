@@ -17,7 +17,7 @@ from codeloop.app.doctor.finding import Finding
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.redact import redact_address
-from codeloop.kit.programs import find_program
+from codeloop.kit.programs import find_program, make_child_environment
 from codeloop.kit.remove_tree import temporary_folder
 from codeloop.schema.bounds.doctor import DOCTOR_PROGRAM, DOCTOR_PROXY, DOCTOR_SPACE, DOCTOR_SPACE_LEAST
 from codeloop.schema.config import SandboxConfig
@@ -224,7 +224,7 @@ async def _read_output(command: list[str], environment: Mapping[str, str]) -> st
     def run() -> str:
         process = subprocess.run(
             command,
-            env=dict(environment),
+            env=make_child_environment(environment, os.sep),
             # Not in the project, whose files might select another version through a version manager.
             cwd=os.sep,
             stdin=subprocess.DEVNULL,

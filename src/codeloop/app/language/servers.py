@@ -14,6 +14,7 @@ from codeloop.lsp.client.client import CHANGED, CREATED, DELETED, FileEvent
 from codeloop.lsp.server import ServerCallbacks
 from codeloop.lsp.server_pool import ServerPool
 from codeloop.lsp.servers.choice import ProgramSearch, ServerChoice, list_servers
+from codeloop.lsp.servers.environments import Places, activate_python, find_places, list_python_folders
 from codeloop.lsp.servers.server_row import ServerRow
 from codeloop.schema.bounds.language_tools import LSP_DEPENDENT_FILES, LSP_DEPENDENT_FILES_TIME
 from codeloop.schema.live_events import FileWatched, LiveEvent, LspDiagnosed, LspFile, LspUpdated, Toast, ToastShown
@@ -121,6 +122,7 @@ def make_languages(settings: ProjectSettings, workspace: Workspace, publish_live
         warn=lambda text: publish_live(ToastShown(properties=Toast(message=text, variant="warning"))),
         watch=lambda is_wanted: watch.switch(on=is_wanted),
         find_dependents=lambda path, row: find_dependents(workspace, path, row),
+        find_places=lambda row, root: find_server_places(settings, workspace, row, root),
     )
     languages = ServerPool(choose_servers(settings), workspace.root, callbacks, read_restart_time)
 
@@ -130,6 +132,12 @@ def make_languages(settings: ProjectSettings, workspace: Workspace, publish_live
 
     watch = ProjectWatch(workspace, settings.config.watcher.ignore, notify_servers, lambda: None)
     return languages
+
+
+def find_server_places(settings: ProjectSettings, workspace: Workspace, row: ServerRow, root: Path) -> Places:
+    """Find the project's environment for a server, by the variables that it gets."""
+    variables = {**workspace.environment, **row.environment}
+    return find_places(root, workspace.root, variables, is_trusted=settings.trusted)
 
 
 async def start_server(
@@ -145,17 +153,21 @@ async def start_server(
     """
     # Of an untrusted project no program must run, so its folders are taken out of PATH.
     excluded_folders = () if settings.trusted else (workspace.root, workspace.directory)
-    environment = make_tool_environment(workspace.environment, chosen_server.row.environment, excluded_folders)
+    row = chosen_server.row
+    places = find_server_places(settings, workspace, row, root)
+    variables = activate_python(workspace.environment, places)
+    environment = make_tool_environment(variables, row.environment, excluded_folders)
     launch = Launch(
         chosen_server.command,
         root,
         mark_environment(environment),
-        named_variables=frozenset(chosen_server.row.environment),
+        named_variables=frozenset(row.environment),
     )
     # A sandbox hides codeloop's own folders, and so the servers that were installed there.
     installed = find_install_folder(settings)
-    readable_folders = (installed,) if Path(chosen_server.command[0]).is_relative_to(installed) else ()
-    confinement = choose_program_sandbox(workspace, chosen_server.row.name, chosen_server.row.sandbox)
+    readable_folders = [installed] if Path(chosen_server.command[0]).is_relative_to(installed) else []
+    readable_folders += list_python_folders(places)
+    confinement = choose_program_sandbox(workspace, row.name, row.sandbox)
     if confinement is not None:
-        confinement = replace(confinement, readable=readable_folders)
+        confinement = replace(confinement, readable=tuple(readable_folders))
     return await workspace.program_sandboxes.open(launch, confinement, on_stderr)

@@ -12,7 +12,7 @@ import msgspec
 from codeloop.automation.command_lines import CODELOOP_COMMAND
 from codeloop.automation.fleet.driver import OUTPUT_NAME, FleetStopped, JobTask, check_result, read_cost
 from codeloop.automation.fleet.end_programs import MAX_PARALLEL_ENDS, end_program
-from codeloop.kit.programs import make_safe_environment
+from codeloop.kit.programs import make_child_environment, make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_POLL, FLEET_STOP_TIME
 from codeloop.schema.wire import DECODE_ERRORS, JSON
 
@@ -29,10 +29,11 @@ class LocalDriver:
     def run(self, task: JobTask, record_child: Callable[[int], None], is_stopping: Callable[[], bool]) -> JSON:
         """See Driver."""
         with (task.folder / OUTPUT_NAME).open("w+b") as output, (task.folder / "log").open("wb") as log:
+            variables = {key: os.environ[key] for key in os.environ.keys() - self._hidden_variables}
             child = subprocess.Popen(
                 [*CODELOOP_COMMAND, *task.to_arguments(str(task.tree))],
                 cwd="/",
-                env=make_safe_environment({key: os.environ[key] for key in os.environ.keys() - self._hidden_variables}),
+                env=make_child_environment(make_safe_environment(variables), "/"),
                 stdin=subprocess.DEVNULL,
                 stdout=output,
                 stderr=log,

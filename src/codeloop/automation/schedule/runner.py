@@ -16,7 +16,12 @@ from codeloop.automation.schedule.cron import get_local_time
 from codeloop.automation.schedule.schedule_store import Schedule, ScheduledRun, ScheduleStore
 from codeloop.kit.child_process import Launch
 from codeloop.kit.program import run_program
-from codeloop.kit.programs import exclude_project_folders, find_program, make_safe_environment
+from codeloop.kit.programs import (
+    exclude_project_folders,
+    find_program,
+    make_child_environment,
+    make_safe_environment,
+)
 from codeloop.kit.small_files import lock
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.bounds.automation import SCHEDULE_GRACE, SCHEDULE_NOTIFY, SCHEDULE_TEXT
@@ -144,7 +149,7 @@ def _show_notification(title: str, text: str, environment: dict[str, str]) -> No
         subprocess.run(
             [program, *command[1:]],
             cwd="/",
-            env=safe_environment,
+            env=make_child_environment(safe_environment, "/"),
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,

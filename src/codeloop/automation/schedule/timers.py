@@ -10,7 +10,7 @@ from codeloop.automation.command_lines import CODELOOP_COMMAND
 from codeloop.automation.schedule.cron import parse_cron
 from codeloop.automation.schedule.schedule_store import Schedule
 from codeloop.kit.new_file import write_new_file
-from codeloop.kit.programs import find_program, make_safe_environment
+from codeloop.kit.programs import find_program, make_child_environment, make_safe_environment
 from codeloop.schema.bounds.automation import SCHEDULE_TIMER
 from codeloop.schema.errors import CodeloopError
 
@@ -177,7 +177,7 @@ def _run(command: list[str], *, stdin: str = "", must_succeed: bool = True) -> s
             check=False,
             cwd="/",
             # The text of an error is compared, so it must not be translated.
-            env={**environment, "LC_ALL": "C"},
+            env=make_child_environment({**environment, "LC_ALL": "C"}, "/"),
             timeout=SCHEDULE_TIMER.seconds,
         )
     except subprocess.TimeoutExpired:

@@ -22,6 +22,7 @@ from codeloop.lsp.client.document import OpenDocument, read_text
 from codeloop.lsp.client.file_uri import parse_file_uri
 from codeloop.lsp.client.push_habits import PushHabits
 from codeloop.lsp.client.registrations import Registrations
+from codeloop.lsp.client.server_settings import ServerSettings
 from codeloop.lsp.client.text_positions import Encoding, find_change, split_lines
 from codeloop.schema.bounds.language_tools import LSP_DIAGNOSED_FILES, LSP_REQUEST, LSP_STOP
 from codeloop.schema.wire import JSON
@@ -127,7 +128,7 @@ class ServerSetup(Struct, frozen=True):
 
     roots: list[Path]
     initialization: Any
-    settings: JSON
+    settings: ServerSettings
     settle_seconds: float
     repeats_reports: bool = False
     pull_method: Literal["", "tsserver"] = ""
@@ -161,7 +162,7 @@ class LanguageClient:
         self.looks_across_files = True
         """Whether one file's diagnostics may depend on another's; linters declare that theirs do not."""
         self.connection = LspConnection(
-            pipes, self._on_notification, self.registrations.make_handlers(setup.roots, setup.settings)
+            pipes, self._on_notification, self.registrations.make_handlers(setup.roots, self._answer_setting)
         )
 
     async def initialize(self, seconds: float) -> None:
@@ -179,8 +180,11 @@ class LanguageClient:
         self.connection.notify("initialized", {})
         # Before that it could neither analyse the project nor report on a file, however long it took to start.
         self.progress.started_at = self.habits.began_at = time.monotonic()
-        if self.setup.settings:
-            self.connection.notify("workspace/didChangeConfiguration", {"settings": self.setup.settings})
+        if settings := self.setup.settings.list_all(self.setup.roots[0]):
+            self.connection.notify("workspace/didChangeConfiguration", {"settings": settings})
+
+    def _answer_setting(self, item: Any) -> Any:
+        return self.setup.settings.answer(item, self.setup.roots[0])
 
     async def shut_down(self) -> None:
         """Ask the server to shut down, then to exit."""

@@ -51,12 +51,12 @@ class Registrations:
         """The registrations by their ids."""
         self._globs: list[_WatchGlob] = []
 
-    def make_handlers(self, roots: Sequence[Path], settings: JSON) -> Mapping[str, Callable[[Any], Any]]:
+    def make_handlers(
+        self, roots: Sequence[Path], answer_setting: Callable[[Any], Any]
+    ) -> Mapping[str, Callable[[Any], Any]]:
         """Return the functions that answer a server's requests, by method. None changes a file, or asks a user."""
         return {
-            "workspace/configuration": lambda params: [
-                find_section(settings, item) for item in _read_list(params, "items")
-            ],
+            "workspace/configuration": lambda params: [answer_setting(item) for item in _read_list(params, "items")],
             "workspace/workspaceFolders": lambda _params: [make_workspace_folder(each) for each in roots],
             "workspace/applyEdit": lambda _params: {"applied": False, "failureReason": "nobody asked for it"},
             "workspace/diagnostic/refresh": lambda _params: None,
@@ -115,15 +115,6 @@ class Registrations:
         globs = (_parse_glob(watcher.get("globPattern")) for watcher in watchers if is_object(watcher))
         self._globs = [glob for glob in globs if glob is not None][:_MAX_ENTRIES]
         self._on_change()
-
-
-def find_section(settings: JSON, item: Any) -> Any:
-    """Return the section of the settings that a server asks for; all settings if it names no section."""
-    section = item.get("section") if is_object(item) else None
-    value: Any = settings
-    for name in str(section).split(".") if section else ():
-        value = value.get(name) if is_object(value) else None
-    return value
 
 
 def _read_list(params: Any, name: str) -> list[Any]:

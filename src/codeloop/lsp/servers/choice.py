@@ -8,13 +8,13 @@ from typing import Any, Literal
 
 from msgspec import Struct
 
-from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.jsonc import is_list, is_object, merge_objects
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS, find_program
 from codeloop.lsp.servers.program_check import has_server
 from codeloop.lsp.servers.server_row import ServerRow, load_server_rows
 from codeloop.schema.config import LspServerConfig
-from codeloop.schema.wire import replace
+from codeloop.schema.wire import JSON, replace
 
 # Such as `{npm:typescript:lib/tsserver.js}`.
 _PACKAGE_PATTERN = r"\{npm:([^{}:]+):([^{}:]+)\}"
@@ -123,11 +123,17 @@ def _apply_config(row: ServerRow, entry: LspServerConfig | None) -> ServerRow:
         languages=languages,
         commands=[entry.command] if entry.command else row.commands,
         environment=entry.env,
-        initialization=row.initialization if entry.initialization is None else entry.initialization,
+        initialization=_merge_options(row.initialization, entry.initialization),
+        settings=merge_objects(row.settings, entry.settings),
+        answers=entry.initialization or {},
         needs=[] if entry.command else row.needs,
         runs_project_code=row.runs_project_code and not entry.command,
         sandbox=entry.sandbox,
     )
+
+
+def _merge_options(options: Any, over: JSON | None) -> Any:
+    return options if over is None else merge_objects(options or {}, over)
 
 
 def _choose_program(row: ServerRow, entry: LspServerConfig | None, search: ProgramSearch) -> ServerChoice:

@@ -25,6 +25,8 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     - `runs_project_code`: it executes code of the project, which must be trusted; `sandbox`: as configured
     - `shared`: one process serves all roots of a project, which are added as workspace folders (`folders`) or need not
       be (`any`); "": each root has its own process
+    - `settings`: what the server is told when it asks; `answers`: the user's `initialization`, over them. A text
+      `{python}` in `settings` or `initialization` is a place of the project's environment (`environments.py`)
     - `initialization`: `{npm:FOLDER:FILE}` in it is the nearest such folder of an npm package; `settle`, `repeats` and
       `pull_method`: see `settle_seconds`, `repeats_reports` and `pull_method` of `ServerSetup` (`client/client.py`)
     """
@@ -36,6 +38,7 @@ class ServerRow(Struct, frozen=True, forbid_unknown_fields=True):
     needs: list[str] = []
     initialization: Any = None
     settings: JSON = {}
+    answers: JSON = {}
     stands_for: str = ""
     packages: dict[str, str] = {}
     runs_project_code: bool = False

@@ -4,7 +4,7 @@ import re
 from functools import lru_cache
 from typing import NamedTuple
 
-from codeloop.kit.jsonc import is_object
+from codeloop.kit.jsonc import merge_objects
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.model.catalog.services import WireProtocol, find_protocol
 from codeloop.model.chat import ModelInfo
@@ -79,7 +79,7 @@ def list_variants(info: ModelInfo) -> dict[str, JSON]:
         configured = info.variants.get(name, {})
         if configured.get("disabled") is not True:
             options = {key: value for key, value in configured.items() if key != "disabled"}
-            variants[name] = merge_options(defaults.get(name, {}), options)
+            variants[name] = merge_objects(defaults.get(name, {}), options)
     return variants
 
 
@@ -102,19 +102,7 @@ def resolve_variant(info: ModelInfo, name: str) -> str | None:
 
 def apply_variant(options: JSON, info: ModelInfo, name: str) -> JSON:
     """Return the options of a request with those of a variant over them; one that the model lacks adds nothing."""
-    return merge_options(options, list_variants(info).get(name, {}))
-
-
-def merge_options(options: JSON, over: JSON) -> JSON:
-    """Merge two sets of options, nested objects key by key; values of `over` take precedence.
-
-    The keys of `over` come last, since of two spellings of one option the later one counts.
-    """
-    merged = {key: value for key, value in options.items() if key not in over}
-    for key, value in over.items():
-        below = options.get(key)
-        merged[key] = merge_options(below, value) if is_object(below) and is_object(value) else value
-    return merged
+    return merge_objects(options, list_variants(info).get(name, {}))
 
 
 def _list_default_variants(info: ModelInfo) -> dict[str, JSON]:

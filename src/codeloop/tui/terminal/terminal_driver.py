@@ -102,7 +102,7 @@ class _TerminalWatcher:
                 bufsize=0,
                 # It must not keep the project's file system busy.
                 cwd="/",
-                env={"PATH": os.environ.get("PATH", os.defpath)},
+                env={"PATH": os.environ.get("PATH", os.defpath), "PWD": "/"},
             )
 
     def set_on(self, is_on: bool) -> None:

@@ -103,7 +103,7 @@ class ProcessStarter:
             " ".join(map(str, launch.descriptors)),
             str(len(launch.arguments)),
             *launch.arguments,
-            *(f"{name}={value}" for name, value in launch.environment.items()),
+            *(f"{name}={value}" for name, value in launch.process_environment.items()),
         )
         with self.mark_busy():
             channel = await self._send_request(COMMAND_KIND, request, tuple(launch.descriptors.values()))

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import msgspec
 
 from codeloop.kit.git import find_blocking_file, make_git_call
+from codeloop.kit.programs import make_child_environment
 from codeloop.kit.small_files import write_atomically
 
 if TYPE_CHECKING:
@@ -378,7 +379,7 @@ def _read_with_git(folder: Path, object_ids: list[str], environment: Mapping[str
                 input="".join(f"{object_id}\n" for object_id in asked_ids).encode(),
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env=call.environment,
+                env=make_child_environment(call.environment, folder),
                 cwd=folder,
                 check=False,
             )

@@ -17,6 +17,7 @@ from codeloop.automation.ci.json_fields import get_object, get_text
 from codeloop.automation.command_lines import open_git_call
 from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.git.settings import read_file_settings
+from codeloop.kit.programs import make_child_environment
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
 
@@ -101,7 +102,7 @@ def _read_git(folder: Path, *arguments: str) -> str:
         with open_git_call(*arguments, environment=os.environ, tree=folder, uses_filters=False) as call:
             done = subprocess.run(
                 call.command,
-                env=call.environment,
+                env=make_child_environment(call.environment, os.sep),
                 cwd=os.sep,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,

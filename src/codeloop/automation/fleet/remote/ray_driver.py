@@ -109,7 +109,9 @@ def _make_remote_function() -> Callable[[Sequence[str], bytes, float, float, int
         with tempfile.TemporaryFile() as output, tempfile.TemporaryFile() as errors:
             streams: dict[str, Any] = {"stdin": subprocess.PIPE, "stdout": output, "stderr": errors}
             try:
-                program = subprocess.Popen(command, cwd="/", start_new_session=True, **streams)
+                program = subprocess.Popen(
+                    command, cwd="/", env={**os.environ, "PWD": "/"}, start_new_session=True, **streams
+                )
             except FileNotFoundError as error:
                 return 127, b"", str(error).encode()
             assert program.stdin is not None

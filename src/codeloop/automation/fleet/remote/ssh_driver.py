@@ -16,7 +16,7 @@ from msgspec import Struct
 from codeloop.automation.fleet.driver import DriverLost, FleetStopped, JobTask, check_result
 from codeloop.automation.fleet.end_programs import end_program
 from codeloop.automation.fleet.remote.messages import apply_reply, pack_order
-from codeloop.kit.programs import find_program, make_safe_environment
+from codeloop.kit.programs import find_program, make_child_environment, make_safe_environment
 from codeloop.schema.bounds.automation import FLEET_CONNECT, FLEET_HEARTBEAT, FLEET_HOST_END, FLEET_POLL, FLEET_REPLY
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.wire import JSON
@@ -74,7 +74,7 @@ class SshDriver:
             child = subprocess.Popen(
                 self._command,
                 cwd="/",
-                env=make_safe_environment(os.environ),
+                env=make_child_environment(make_safe_environment(os.environ), "/"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,

@@ -9,7 +9,7 @@ import click
 
 from codeloop.config.files import describe_os_error
 from codeloop.kit.limit import Limit
-from codeloop.kit.programs import make_safe_environment
+from codeloop.kit.programs import make_child_environment, make_safe_environment
 from codeloop.schema.errors import CodeloopError
 
 
@@ -22,7 +22,13 @@ def run_installer(command: Sequence[str], limit: Limit) -> int:
     try:
         # In the project, its files would choose versions and options, and Python would load its modules.
         environment = make_safe_environment(os.environ)
-        return subprocess.run(command, cwd="/", env=environment, check=False, timeout=limit.seconds).returncode
+        return subprocess.run(
+            command,
+            cwd="/",
+            env=make_child_environment(environment, "/"),
+            check=False,
+            timeout=limit.seconds,
+        ).returncode
     except subprocess.TimeoutExpired:
         raise CodeloopError(f"That took more than {limit.seconds / 60:.0f} minutes, so it was ended.") from None
     except OSError as error:

@@ -4,7 +4,7 @@ import os
 import subprocess
 from pathlib import Path
 
-from codeloop.kit.programs import find_program, make_safe_environment
+from codeloop.kit.programs import find_program, make_child_environment, make_safe_environment
 from codeloop.schema.bounds.extension import HOST_VERSION
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.installation import check_package_file
@@ -53,7 +53,7 @@ def _read_version(node: str, search_path: str | None) -> str | None:
             [node, "--version"],
             # Version managers (nvm, asdf, mise) choose node by files of the working directory.
             cwd="/",
-            env=environment,
+            env=make_child_environment(environment, "/"),
             capture_output=True,
             text=True,
             timeout=HOST_VERSION.seconds,

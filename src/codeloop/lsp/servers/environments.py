@@ -1,0 +1,187 @@
+"""The project's environment (Python's interpreter, Yarn's copy of TypeScript), as language servers are told of it.
+
+Rows of `servers.json` have places for it in their settings and options: a text that is `{python}` as a whole is
+replaced by the path of the interpreter, and left out with its key where there is none.
+"""
+
+import base64
+import hashlib
+import os
+import re
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from codeloop.kit.jsonc import is_list, is_object
+from codeloop.kit.small_files import read_start
+
+Places = Mapping[str, Any]
+"""The values of places, by their names; those that are unknown here are missing."""
+
+PYTHON, IMPORT_FOLDERS, YARN_TYPESCRIPT = "python", "python-imports", "yarn-typescript"
+_PLACE = r"\{([a-z-]+)\}"
+_OWN_FOLDERS = (".venv", "venv", "env", ".pixi/envs/default", ".conda")
+"""Where tools put the environment of a project, from its folder."""
+_TEXT_BYTES = 4_096
+_MISSING = object()
+
+
+def fill_places(value: Any, places: Places) -> Any:
+    """Return a value with its places filled; an object lacks the keys of those that are unknown."""
+    filled = _fill(value, places)
+    return None if filled is _MISSING else filled
+
+
+def _fill(value: Any, places: Places) -> Any:
+    if is_object(value):
+        items = ((key, _fill(each, places)) for key, each in value.items())
+        return {key: each for key, each in items if each is not _MISSING}
+    if is_list(value):
+        return [each for each in (_fill(item, places) for item in value) if each is not _MISSING]
+    if isinstance(value, str) and (match := re.fullmatch(_PLACE, value)):
+        return places.get(match[1], _MISSING)
+    return value
+
+
+def find_places(root: Path, top: Path, variables: Mapping[str, str], *, is_trusted: bool) -> dict[str, Any]:
+    """Return the values of places for a root of a project, whose work tree begins at `top`.
+
+    Servers execute the interpreter that they are told. So of an untrusted project they are told only of an environment
+    that the user has activated, and of others the folders that it imports from.
+    """
+    places: dict[str, Any] = {}
+    found = find_python_environment(root, top, variables)
+    if found is not None and (is_trusted or (found.is_activated and not _is_inside(found.folder, top))):
+        places[PYTHON] = str(found.folder / "bin/python")
+    elif found is not None:
+        places[IMPORT_FOLDERS] = [str(each) for each in sorted(found.folder.glob("lib/python3*/site-packages"))]
+    if is_trusted:
+        for folder in _list_folders(root, top):
+            if (folder / ".yarn/sdks/typescript/lib/tsserver.js").is_file():
+                places[YARN_TYPESCRIPT] = str(folder / ".yarn/sdks/typescript/lib")
+                break
+    return places
+
+
+class PythonEnvironment(NamedTuple):
+    """The folder of an environment, and whether the user has activated it."""
+
+    folder: Path
+    is_activated: bool
+
+
+def find_python_environment(root: Path, top: Path, variables: Mapping[str, str]) -> PythonEnvironment | None:
+    """Return a project's Python environment, the one that its tools would use; None if it has none.
+
+    An activated environment comes first, unless it is the one in which codeloop itself is installed.
+    """
+    named = (variables.get("VIRTUAL_ENV"), _find_activated_conda(variables))
+    activated = [PythonEnvironment(Path(path), is_activated=True) for path in named if path and path.startswith("/")]
+    is_own = [os.path.realpath(each.folder) == os.path.realpath(sys.prefix) for each in activated]
+    candidates = [
+        *(each for each, own in zip(activated, is_own, strict=True) if not own),
+        *(
+            PythonEnvironment(path, is_activated=False)
+            for folder in _list_folders(root, top)
+            for path in _list_environments(folder, variables)
+        ),
+        *(each for each, own in zip(activated, is_own, strict=True) if own),
+    ]
+    return next((each for each in candidates if os.access(each.folder / "bin/python", os.X_OK)), None)
+
+
+def activate_python(variables: Mapping[str, str], places: Places) -> dict[str, str]:
+    """Return the variables with those that name the interpreter's environment, as when it is activated."""
+    if PYTHON not in places:
+        return dict(variables)
+    folder = Path(places[PYTHON]).parent.parent
+    others = {name: value for name, value in variables.items() if name not in {"VIRTUAL_ENV", "CONDA_PREFIX"}}
+    return {**others, "CONDA_PREFIX" if (folder / "conda-meta").is_dir() else "VIRTUAL_ENV": str(folder)}
+
+
+def list_python_folders(places: Places) -> list[Path]:
+    """Return the folders that a program needs to use the interpreter: its environment, and the one it is made from."""
+    if PYTHON not in places:
+        return []
+    folder = Path(places[PYTHON]).parent.parent
+    base = re.search(r"(?m)^home[ \t]*=[ \t]*(/.+?)/bin[ \t]*$", _read_text(folder / "pyvenv.cfg"))
+    return [folder, Path(base[1])] if base else [folder]
+
+
+def _is_inside(path: Path, top: Path) -> bool:
+    return Path(os.path.realpath(path)).is_relative_to(os.path.realpath(top))
+
+
+def _find_activated_conda(variables: Mapping[str, str]) -> str | None:
+    # The base environment is activated in each terminal of many users: it says nothing about the project.
+    is_base = variables.get("CONDA_DEFAULT_ENV") == "base"
+    return None if is_base else variables.get("CONDA_PREFIX")
+
+
+def _list_folders(root: Path, top: Path) -> list[Path]:
+    """Return the folders from a root up to the top of the work tree."""
+    above = [folder for folder in root.parents if folder.is_relative_to(top)]
+    return [root, *above]
+
+
+def _list_environments(folder: Path, variables: Mapping[str, str]) -> Iterator[Path]:
+    """Yield where the tools that a folder is set up for put its environment; it need not exist."""
+    home = Path(variables.get("HOME") or "/nonexistent")
+    if named := variables.get("UV_PROJECT_ENVIRONMENT"):
+        yield folder / named
+    for name in _OWN_FOLDERS:
+        yield folder / name
+    # PDM writes the path of the interpreter.
+    if interpreter := _read_line(folder / ".pdm-python"):
+        yield Path(interpreter).parent.parent
+    # Elsewhere by a hash of the project's path: poetry, pipenv. By name: pyenv, conda.
+    if (folder / "pyproject.toml").is_file():
+        mark = _hash(os.path.normcase(os.path.realpath(folder)), 32)[:8]
+        for place in _list_poetry_folders(home, variables):
+            yield from sorted(place.glob(f"*-{mark}-py*"), reverse=True)
+    if (folder / "Pipfile").is_file():
+        place = Path(variables.get("WORKON_HOME") or home / ".local/share/virtualenvs")
+        yield from sorted(place.glob(f"*-{_hash(str(folder / 'Pipfile'), 6)}*"))
+    if name := _read_line(folder / ".python-version"):
+        yield Path(variables.get("PYENV_ROOT") or home / ".pyenv") / "versions" / name
+    if name := _read_conda_name(folder):
+        for place in _list_conda_folders(home, variables):
+            yield place / "envs" / name
+
+
+def _list_poetry_folders(home: Path, variables: Mapping[str, str]) -> list[Path]:
+    if named := variables.get("POETRY_VIRTUALENVS_PATH"):
+        return [Path(named)]
+    caches = [Path(variables.get("XDG_CACHE_HOME") or home / ".cache") / "pypoetry", home / "Library/Caches/pypoetry"]
+    if named := variables.get("POETRY_CACHE_DIR"):
+        caches.insert(0, Path(named))
+    return [cache / "virtualenvs" for cache in caches]
+
+
+def _list_conda_folders(home: Path, variables: Mapping[str, str]) -> list[Path]:
+    named = (variables.get(name) for name in ("CONDA_ROOT", "MAMBA_ROOT_PREFIX"))
+    usual = ("miniconda3", "miniforge3", "mambaforge", "anaconda3", "micromamba", ".conda")
+    return [*(Path(each) for each in named if each), *(home / name for name in usual)]
+
+
+def _read_conda_name(folder: Path) -> str:
+    text = _read_text(folder / "environment.yml") or _read_text(folder / "environment.yaml")
+    found = re.search(r"(?m)^name:[ \t]*([\w.-]+)", text)
+    return found[1] if found else ""
+
+
+def _hash(text: str, byte_count: int) -> str:
+    return base64.urlsafe_b64encode(hashlib.sha256(text.encode()).digest()[:byte_count]).decode()
+
+
+def _read_line(file: Path) -> str:
+    lines = _read_text(file).split("\n", 1)
+    return lines[0].strip()
+
+
+def _read_text(file: Path) -> str:
+    try:
+        return read_start(file, _TEXT_BYTES).decode("utf-8", "replace")
+    except OSError:
+        return ""
