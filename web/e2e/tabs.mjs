@@ -1,12 +1,39 @@
 // Two pages on one session, a question, completions: both show the same, and what was typed is kept.
 import assert from "node:assert/strict";
-import { inBrowser, picture, prompt, stopTurn } from "./browser.mjs";
+import { inBrowser, link, picture, prompt, stopTurn } from "./browser.mjs";
+
+const credentials = (page) => page.evaluate(() => ({ "x-codeloop-key": localStorage.getItem("codeloop.key") }));
+
+/** Keep a page's requests waiting until what is returned is called. */
+async function hold(page, pattern) {
+  let free;
+  const isFree = new Promise((resolve) => (free = resolve));
+  await page.route(pattern, (route) => isFree.then(() => route.continue()));
+  return free;
+}
 
 await inBrowser(async (open) => {
-  const first = await open();
-  await first.waitForSelector("#prompt");
-  await prompt(first, "ask me");
+  // What is typed before the page knows where it is stays in the box, and so does what is typed after the first prompt.
+  const first = await open({ url: "about:blank" });
+  const listen = await hold(first, "**/global/event");
+  const locate = await hold(first, "**/path");
+  const begin = await hold(first, ({ pathname }) => pathname === "/session");
+  await first.goto(link);
+  await first.fill("#prompt", "ask me");
+  const isPlaced = first.waitForRequest(/\/permission$/);
+  locate();
+  await isPlaced;
+  await first.waitForTimeout(500);
+  await first.keyboard.press("Enter");
+  await first.fill("#prompt", "and then");
+  begin();
+  // What is asked before the page hears of anything is seen as well.
+  await first.waitForResponse(/prompt_async/);
+  await first.waitForFunction(async (headers) => (await (await fetch("/question", { headers })).json()).length > 0, await credentials(first));
+  listen();
   await first.waitForSelector(".question");
+  assert.equal(await first.inputValue("#prompt"), "and then");
+  await first.fill("#prompt", "");
   const second = await open({ url: first.url() });
   await second.waitForSelector(".question");
   await picture(second, "question");

@@ -7,7 +7,7 @@ import { place } from "./state/store";
 import { fail } from "./state/ui";
 import { warmUp } from "./text/markdown";
 import { isSignedOut, Refused, signIn } from "./wire/api";
-import { follow } from "./wire/stream";
+import { follow, waitForStream } from "./wire/stream";
 import { App } from "./view/app";
 
 /** Exchange the one-time link in the address, and take it out of the address and the history. */
@@ -40,7 +40,8 @@ async function keepShell(): Promise<void> {
   await navigator.serviceWorker.register(policy ? policy.createScriptURL("") : "/web/worker.js", { scope: "/" }).catch(() => undefined);
 }
 
-let isFirst = true;
+/** Some proxies keep the beginning of a stream: what is read until it is open is read again then. */
+const STREAM_WAIT = 2_000;
 
 async function begin(): Promise<void> {
   await useLink().catch(fail);
@@ -52,13 +53,12 @@ async function begin(): Promise<void> {
   warmUp();
   void follow({
     onEvents: applyEvents,
-    onResync: () => {
-      if (!isFirst) void reload().catch(fail);
-      isFirst = false;
-    },
+    // Until a directory is shown, nothing was read that may be out of date.
+    onResync: () => void (place.value.directory && reload().catch(fail)),
   });
+  // What happens before the stream is open is not heard of, so what is read before that may miss it.
+  await waitForStream(STREAM_WAIT);
   await start();
-  isFirst = false;
   if (!isSignedOut.value) await keepShell();
 }
 

@@ -129,7 +129,7 @@ export function App({ onSignedIn }: { onSignedIn: () => void }) {
           <Asks />
           {sessionID && <OpenTodos />}
           {sessionID && <GoalBar />}
-          <Prompt key={sessionID || directory} />
+          <Prompt />
         </div>
         {isTerminalOpen.value && <TerminalPanel key={directory} />}
       </main>

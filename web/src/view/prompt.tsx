@@ -30,8 +30,11 @@ function fit(box: HTMLTextAreaElement): void {
   box.style.height = `${Math.min(box.scrollHeight, innerHeight / 3)}px`;
 }
 
+/** What the draft of the shown place is kept under; "" before it is known where the page is. */
+const keyOf = (): string => place.value.sessionID || place.value.directory;
+
 export function Prompt() {
-  const key = place.value.sessionID || place.value.directory;
+  const key = keyOf();
   const text = useSignal("");
   const attachments = useSignal<readonly Attachment[]>([]);
   const completion = useSignal<Completion | null>(null);
@@ -40,14 +43,27 @@ export function Prompt() {
   const box = useRef<HTMLTextAreaElement>(null);
   const asked = useRef(0);
   const before = useRef<string | null>(null);
+  /** The directory for which the first prompt of a session is on its way. */
+  const begun = useRef("");
+  const places = useRef(0);
 
   const setText = (value: string): void => {
     text.value = value;
-    keepDraft(key, value);
+    keepDraft(keyOf(), value);
   };
   useEffect(() => {
-    const typed = before.current === "" ? text.peek() : ""; // before it was known where the page is
+    // Until it is known where the page is, and until a first prompt has led to its session, what is typed is for that.
+    const goesOn = before.current === "" || before.current === begun.current;
+    const typed = goesOn ? text.peek() : "";
+    if (goesOn) keepDraft(before.current!, "");
+    else {
+      attachments.value = [];
+      files.clear();
+      places.current++;
+    }
+    begun.current = "";
     before.current = key;
+    asked.current++;
     setText(typed || readDraft(key));
     completion.value = null;
     requestAnimationFrame(() => box.current && fit(box.current));
@@ -105,13 +121,19 @@ export function Prompt() {
     attachments.value = [];
     completion.value = null;
     requestAnimationFrame(() => box.current && fit(box.current));
+    const at = places.current;
     try {
       await untilPlaced();
-      await send(value, attached, files);
-      keepDraft(key, "");
+      if (!place.value.sessionID) begun.current = place.value.directory;
+      await send(value, attached, new Set(files));
     } catch (error) {
-      setText(value);
-      attachments.value = attached;
+      begun.current = "";
+      // Where another place is shown by now, it is there when the user is back.
+      if (at !== places.current) keepDraft(key, value);
+      else {
+        setText([value, text.peek()].filter(Boolean).join("\n\n"));
+        attachments.value = [...attached, ...attachments.value];
+      }
       fail(error);
     }
   };

@@ -23,16 +23,30 @@ interface Envelope {
   payload: { type: string; properties?: Record<string, unknown> };
 }
 
+/** Wait until the stream is open or can't be opened, but no longer than `ms`. */
+export function waitForStream(ms: number): Promise<void> {
+  return new Promise((resolve) => {
+    const timer = setTimeout(resolve, ms);
+    connection.subscribe((now) => {
+      if (now === "connecting") return;
+      clearTimeout(timer);
+      resolve();
+    });
+  });
+}
+
 /** Follow the server's events for as long as the page is open. */
 export async function follow(listener: Listener): Promise<never> {
   let last = "";
   for (let failures = 0; ; failures++) {
+    let isAfresh = !last;
     try {
       await readStream(last, (id, events) => {
         failures = 0;
         if (id) last = id;
         if (connection.value !== "open") connection.value = "open";
-        if (events.some((event) => event.type === "server.resync")) listener.onResync();
+        if (isAfresh || events.some((event) => event.type === "server.resync")) listener.onResync();
+        isAfresh = false;
         listener.onEvents(events);
       });
     } catch {
