@@ -36,12 +36,12 @@ def interrupted(desk: Desk, after: float, number: int = signal.SIGINT) -> None:
     time.sleep(after)
     child.send_signal(number)
     try:
-        out, err = child.communicate(timeout=30)
+        out, err = child.communicate(timeout=60)
     except subprocess.TimeoutExpired as late:
         if LOST not in (late.stderr or b"") or b"KeyboardInterrupt" not in (late.stderr or b""):
             raise
         child.send_signal(number)
-        out, err = child.communicate(timeout=30)
+        out, err = child.communicate(timeout=60)
         err = err.partition("KeyboardInterrupt: \n")[2]
     if child.returncode == -number or "Fatal Python error: init_" in err:  # while the interpreter itself starts
         assert out == ""

@@ -128,7 +128,7 @@ def listening(command: list[str], port: int, **variables: str) -> Generator[None
         yield
     finally:
         running.kill()
-        running.wait(10)
+        running.wait(60)
 
 
 @pytest.fixture
