@@ -3,7 +3,6 @@
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 from collections.abc import Generator
@@ -15,6 +14,7 @@ import pytest
 from tests.e2e.desk import EndToEndDesk, open_desk
 from tests.extend.mcp.remote import serving
 from tests.extend.mcp.world import PLAIN
+from tests.support.free_port import find_free_port
 from tests.support.programs import CODELOOP_PROGRAM, make_provider_config, write_config
 
 pytestmark = pytest.mark.e2e
@@ -80,11 +80,8 @@ def visit(folder: Path, *, has_servers: bool = False) -> Generator[dict[str, str
 @contextmanager
 def visit_with_restarts(folder: Path) -> Generator[dict[str, str]]:
     """Yield how a program starts the server itself, each time at the same port and with the same password."""
-    with open_desk(folder) as desk, socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-        probe.close()
-        command = [str(CODELOOP_PROGRAM), "web", "--no-open", "--port", str(port)]
+    with open_desk(folder) as desk:
+        command = [str(CODELOOP_PROGRAM), "web", "--no-open", "--port", str(find_free_port())]
         given = {"command": command, "cwd": str(desk.project)}
         yield desk.environment | {"CODELOOP_START": json.dumps(given), "CODELOOP_SERVER_PASSWORD": "a long password"}
 
