@@ -44,7 +44,8 @@ def test_programs_of_a_session_find_their_directory_in_pwd(tmp_path: Path) -> No
         call("plain_echo", call_id="c1", text="hi"),
         call("write", call_id="c2", filePath="a.xyz", content="a\n"),
         bash(f"mkdir sub; cd sub; {program}", "c3"),
-        bash(program, "c4"),
+        # The language server is started beside the turn.
+        bash(f"{program}; until [ -s {shlex.quote(str(notes))}/lsp.txt ]; do sleep 0.05; done", "c4"),
         Answer(text="Done."),
     )
     with serving(script) as model:
