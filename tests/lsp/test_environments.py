@@ -19,6 +19,11 @@ from tests.cli.program import Desk, call, serving, steps
 from tests.lsp.real import folder_of
 from tests.support.answers import Answer
 
+PATIENT_EDITS = {
+    f"language_tools.LSP_{name}": 60_000 for name in ("START", "DIAGNOSTICS_TIME", "FIRST_DIAGNOSTICS_TIME")
+}
+"""An edit waits until the server has spoken, however busy the machine is."""
+
 
 def make_environment(folder: Path, *, is_conda: bool = False) -> Path:
     (folder / "bin").mkdir(parents=True)
@@ -116,7 +121,7 @@ def test_what_the_configuration_says_reaches_servers_that_ask(tmp_path: Path) ->
 @pytest.mark.parametrize("folder", ["venv", ".venv", "../elsewhere"])
 @pytest.mark.parametrize("name", ["pyright", "basedpyright", "ty", "zuban"])
 def test_what_the_project_has_installed_is_resolved(tmp_path: Path, name: str, folder: str) -> None:
-    desk = Desk(tmp_path)
+    desk = Desk(tmp_path, limits=PATIENT_EDITS)
     environment = desk.work / folder
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", environment], check=True)
     (packages,) = environment.glob("lib/python3*/site-packages")
