@@ -1,5 +1,6 @@
 """Compaction through the real loop: what is summarised, what stays, and that it ends."""
 
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -213,3 +214,55 @@ async def test_a_careless_note_loses_neither_changes_nor_checks_nor_what_runs(tm
         assert "still running: bash_1, `sleep 600`" in after
         # The turn goes back over the summary: the claim is held against the check before it.
         assert "the last check failed" in requests[-1]
+
+
+async def test_a_turn_that_only_repeats_itself_after_two_summaries_ends_as_a_loop(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    steps = [("a.txt", TokenCount()), ("b.txt", FULL)] * 6
+    for name in ("a.txt", "b.txt"):
+        (tmp_path / "work" / name).write_text(f"{name}\n")
+    reads = [ScriptedAnswer(calls=(ScriptedCall("read", {"filePath": name}),), tokens=tokens) for name, tokens in steps]
+    async with open_scripted_project(tmp_path, [*reads, *[NOTE] * 8], info=SMALL) as it:
+        answer = await it.prompt("please do the thing")
+        assert answer.stop is not None
+        assert answer.stop.reason == "loop"
+        assert "only repeated earlier calls" in answer.stop.message
+        entries = it.project.store.read_conversation(it.session_id).entries
+        assert sum(isinstance(e.info, AssistantMessage) and bool(e.info.summary) for e in entries) in {2, 3}
+
+
+async def test_equal_calls_are_counted_across_summaries(tmp_path: Path) -> None:
+    (tmp_path / "work").mkdir()
+    (tmp_path / "work" / "a.txt").write_text("alpha\n")
+    answers: list[ScriptedAnswer] = []
+    for number in range(12):
+        # Something new in each round, so that only the count of the equal call can end the turn.
+        answers.append(ScriptedAnswer(calls=(ScriptedCall("bash", {"command": f"echo {number}"}),)))
+        answers.append(ScriptedAnswer(calls=(ScriptedCall("grep", {"pattern": "alpha"}),), tokens=FULL))
+    async with open_scripted_project(tmp_path, [*answers, *[NOTE] * 12], info=SMALL) as it:
+        answer = await it.prompt("please do the thing")
+        assert answer.stop is not None
+        assert answer.stop.reason == "loop"
+        assert sum(part.tool == "grep" for part in it.calls()) <= 8
+
+
+@pytest.mark.parametrize("length", [20, 100_000])
+async def test_the_first_prompt_of_a_turn_is_in_the_request_after_any_number_of_summaries(
+    tmp_path: Path, length: int
+) -> None:
+    (tmp_path / "work").mkdir()
+    answers = [
+        ScriptedAnswer(calls=(ScriptedCall("bash", {"command": f"echo {n}"}),), tokens=FULL if n % 2 else TokenCount())
+        for n in range(8)
+    ]
+    prompt = f"BEGINNING of the task {'x' * length} END of the task"
+    async with open_scripted_project(tmp_path, [*answers, ScriptedAnswer(text="Done."), *[NOTE] * 5], info=SMALL) as it:
+        assert join_texts((await it.prompt(prompt)).parts) == "Done."
+        words = texts([turn for turn in it.model.requests[-1].messages if isinstance(turn, UserModelMessage)])
+        assert "BEGINNING of the task" in words
+        assert "END of the task" in words
+        assert words.count("[... ") == (length > 16_000)
+        # Another process has the same.
+        with closing(Store(it.project.store.path)) as again:
+            head = make_window(again.read_context(it.session_id).entries).head
+        assert "BEGINNING of the task" in texts([*head])

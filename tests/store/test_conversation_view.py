@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from codeloop.agent.request.window import select_prompts
 from codeloop.schema.event import StoredEvent
 from codeloop.schema.ids import new_id
 from codeloop.schema.part import CompactionPart, TextPart
@@ -99,3 +100,19 @@ def test_a_summary_that_is_removed_brings_back_what_it_stood_for(tmp_path: Path)
     store.append(unsaid(note), unsaid(asked))
     assert store.read_context(session_id) == store.read_conversation(session_id)
     assert len(store.read_context(session_id).entries) == 20
+
+
+def test_summaries_do_not_push_the_first_prompt_of_a_turn_out(tmp_path: Path) -> None:
+    store = Store(tmp_path / "codeloop.db")
+    one = session()
+    asked = user(one.id, at=1)
+    events: list[StoredEvent] = [created(one), said(asked), put(text(asked, "the task"))]
+    for number in range(1, 200):
+        wish = user(one.id, at=number * 10)
+        part = CompactionPart(id=new_id("prt"), session_id=one.id, message_id=wish.id, auto=True)
+        note = replace(assistant(one.id, wish.id, at=number * 10 + 1, done=number * 10 + 2), summary=True)
+        events += [said(wish), put(part), said(note), put(text(note, "NOTE"))]
+    store.append(*events)
+    entries = store.read_context(one.id).entries
+    assert entries[0].info.id == asked.id
+    assert select_prompts(entries) == ["the task"]

@@ -42,6 +42,10 @@ StopReason = Literal[
 """
 REJECTED_KEY = "rejected"
 """Metadata key of a tool part: the user refused the call without a message, or a hook ended the turn with it."""
+_CIRCLE_MESSAGE = (
+    "After two summaries of the conversation the model only repeated earlier calls, with the same results. "
+    "Say what it should do otherwise, or choose a model with a larger context."
+)
 # Entries at the end among which the last step with token counts is searched; a step that failed may have none.
 _RECENT_ENTRIES = 8
 
@@ -118,7 +122,8 @@ def decide_next_move(conversation: Conversation, settings: TurnSettings) -> Move
         return Compact(compaction_part.auto, bool(compaction_part.overflow), last.info)
     if isinstance(last.info, AssistantMessage):
         if isinstance(last.info.error, ContextOverflowError) and settings.can_compact and _has_progress(entries):
-            return _check_limits(conversation, settings) or Compact(auto=True, overflow=True)
+            stop = _check_limits(conversation, settings) or _find_circle(entries)
+            return stop or Compact(auto=True, overflow=True)
         stop = None if _is_replaced(last.info, user, settings) else _find_stop(last.info, last.parts)
         if stop is not None:
             return _find_fallback(last.info, user, settings) or stop
@@ -138,7 +143,7 @@ def decide_next_move(conversation: Conversation, settings: TurnSettings) -> Move
         and _is_full(entries, settings.compact_at_tokens)
         and _has_progress(entries)
     ):
-        return Compact(auto=True, overflow=False)
+        return _find_circle(entries) or Compact(auto=True, overflow=False)
     return AskModel(user, required_format)
 
 
@@ -219,6 +224,14 @@ def _has_progress(entries: tuple[Entry, ...]) -> bool:
                 return steps > 1
             steps += 1
     return True
+
+
+def _find_circle(entries: tuple[Entry, ...]) -> Stop | None:
+    """Return the stop of a turn that only repeats after each summary what it had done before; None: it does not."""
+    # Imported late: most turns fit into their context.
+    from codeloop.agent.calls.repeated_calls import has_stopped_progressing
+
+    return Stop("loop", _CIRCLE_MESSAGE) if has_stopped_progressing(entries) else None
 
 
 def _find_open_answers(entries: tuple[Entry, ...]) -> tuple[Entry, ...]:

@@ -58,6 +58,22 @@ def find_context_start(entries: Sequence[Entry]) -> int:
     return next((n for n, entry in enumerate(entries) if entry.info.id == tail_start_id), index - 1)
 
 
+def find_first_prompt(entries: Sequence[Entry]) -> int | None:
+    """Return the index of the prompt of the user that began the newest turn; None: there is none.
+
+    Prompts that came while it ran do not begin it.
+    """
+    first: int | None = None
+    for index in range(len(entries) - 1, -1, -1):
+        info = entries[index].info
+        if isinstance(info, AssistantMessage):
+            if first is not None and is_final(info):
+                break
+        elif begins_turn(info, entries[index].parts):
+            first = index
+    return first
+
+
 def list_pinned_texts(entry: Entry) -> tuple[TextPart, ...]:
     """Return the texts of a message that the user has pinned: a summary keeps them verbatim."""
     texts = (part for part in entry.parts if isinstance(part, TextPart))

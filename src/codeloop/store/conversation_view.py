@@ -16,16 +16,20 @@ from codeloop.schema.event import (
 )
 from codeloop.schema.limits import KEPT_PROMPT, KEPT_PROMPTS
 from codeloop.schema.message import AssistantMessage, Message, Session, UserMessage
-from codeloop.schema.part import Part, TextPart
+from codeloop.schema.part import Part, TextPart, ToolPart
 from codeloop.store.conversation import (
     Conversation,
     Entry,
     find_context_start,
+    find_first_prompt,
     is_final,
     is_summary,
     list_pinned_texts,
     make_sort_key,
 )
+
+# The newest calls that are kept of a turn's steps before its last summary.
+_KEPT_CALLS = 100
 
 
 class ConversationView(Struct):
@@ -111,28 +115,32 @@ class ConversationView(Struct):
 def select_context_entries(entries: list[Entry]) -> list[Entry]:
     """Return the entries that requests still need: those from `find_context_start` on, and some of those before.
 
-    Of those before, these are needed: recent prompts, pinned texts, and the steps of the current turn, the latter
-    without their parts, since they are only counted against limits.
+    Of those before, these are needed: recent prompts, the one that began the current turn, pinned texts, and the steps
+    of that turn, the latter with their newest calls only: they are counted, and compared with later ones.
     """
     start = find_context_start(entries)
     if start == 0:
         return entries
     kept_entries: list[Entry] = []
-    budget = KEPT_PROMPTS.value
+    budget, calls = KEPT_PROMPTS.value, _KEPT_CALLS
     is_in_current_turn = not any(
         isinstance(entry.info, AssistantMessage) and is_final(entry.info) for entry in entries[start:]
     )
-    for entry in reversed(entries[:start]):
+    first = find_first_prompt(entries[:start])
+    for index in range(start - 1, -1, -1):
+        entry = entries[index]
         pins = list_pinned_texts(entry)
         if isinstance(entry.info, UserMessage):
-            if budget >= 0 or pins:
+            if budget >= 0 or pins or index == first:
                 kept_entries.append(entry)
             length = sum(len(p.text.strip()) for p in entry.parts if isinstance(p, TextPart) and not p.synthetic)
-            budget -= max(length, KEPT_PROMPT.value)
+            budget -= max(length, KEPT_PROMPT.value) if length else 0
             continue
         is_in_current_turn = is_in_current_turn and not is_final(entry.info)
         if is_in_current_turn or pins:
-            kept_entries.append(Entry(entry.info, pins))
+            parts = tuple(part for part in entry.parts if is_in_current_turn and isinstance(part, ToolPart))[-calls:]
+            calls = max(calls - len(parts), 0)
+            kept_entries.append(Entry(entry.info, (*pins, *parts) if calls else pins))
     return [*reversed(kept_entries), *entries[start:]]
 
 

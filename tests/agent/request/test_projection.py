@@ -26,6 +26,7 @@ from codeloop.model.chat import (
     ToolModelMessage,
     UserModelMessage,
 )
+from codeloop.model.wire.encoding import sanitize_call_id
 from codeloop.schema.errors import ErrorText, MessageAbortedError
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
@@ -141,6 +142,27 @@ def test_a_prefix_gives_the_same_objects_for_what_has_not_changed(entries: list[
     long = prefix.get_messages(Conversation(SESSION, (*entries, *more)), SEEING, 1)
     assert all(a is b for a, b in zip(short, long, strict=False))
     assert long == project_conversation([*entries, *more], SEEING)
+
+
+@pytest.mark.parametrize("ids", [["call_0"], ["bash:0", "bash_0"], [""], ["x" * 70 + "1", "x" * 70 + "2"], ["a", "a"]])
+def test_ids_of_calls_are_unique_over_a_whole_request(ids: list[str]) -> None:
+    done = ToolStateCompleted(input={}, output="out", title="", metadata={}, time=TIME)
+    entries = [
+        answer(*(replace(tool(done, name="bash"), call_id=each) for each in ids), finish="tool-calls")
+        for _ in range(12)
+    ]
+    turns = project_conversation(entries, SEEING)
+    check_turns(turns)
+    asked = (turn for turn in turns if isinstance(turn, AssistantModelMessage))
+    calls = [piece.id for turn in asked for piece in turn.content if isinstance(piece, CallPiece)]
+    results = [piece.call_id for turn in turns if isinstance(turn, ToolModelMessage) for piece in turn.content]
+    assert calls == results
+    assert len({sanitize_call_id(each)[:64] for each in calls}) == len(calls) == 12 * len(ids)
+    # Step by step, with the last one taken back once, the requests are the same.
+    cache = RequestCache()
+    for count in (*range(1, 13), 5, 12):
+        messages = cache.get_messages(Conversation(SESSION, tuple(entries[:count])), SEEING, 0)
+        assert messages == project_conversation(entries[:count], SEEING)
 
 
 def test_a_prefix_makes_a_changed_entry_anew_and_all_for_another_model() -> None:

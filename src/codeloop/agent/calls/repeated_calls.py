@@ -10,8 +10,9 @@ from itertools import islice
 from typing import NamedTuple
 
 from codeloop.schema.limits import LOOPED_CALLS, REPEATED_CALLS
-from codeloop.schema.message import UserMessage
-from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.message import AssistantMessage, UserMessage
+from codeloop.schema.part import CompactionPart, ToolPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.turns import begins_turn
 from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Entry
 from codeloop.tool.tool import EDIT_TOOLS
@@ -26,6 +27,8 @@ CHANGE_NOTE = (
 _RECENT_CALLS = 8
 # How many calls are compared at most.
 _MAX_COMPARED_CALLS = 24
+# A turn ends once it has done nothing new in so many rounds, between two summaries each.
+_IDLE_ROUNDS = 2
 # Parts in which equal results differ: durations and addresses.
 _VARYING_TEXT = r"\b\d+(?:\.\d+)? ?(?:[mnµ]?s|secs?|seconds?)\b|\b0x[0-9a-f]+\b"
 # The first item of the key of an edit that changed something; the second is its diff, with the lines' numbers.
@@ -41,7 +44,9 @@ class EqualCalls(NamedTuple):
 
 def is_repeated(entries: Sequence[Entry], part: ToolPart) -> bool:
     """Return whether the calls right before `part` have its tool and arguments, so often that the user is asked."""
-    earlier = list(islice(_list_calls_before(entries, part), REPEATED_CALLS.value - 1))
+    # After a reminder or the note of a check, the same call is to be expected.
+    calls = _list_calls_before(entries, part, over_notes=False)
+    earlier = list(islice(calls, REPEATED_CALLS.value - 1))
     return len(earlier) == REPEATED_CALLS.value - 1 and all(_has_same_arguments(call, part) for call in earlier)
 
 
@@ -52,9 +57,9 @@ def _has_same_arguments(call: ToolPart, part: ToolPart) -> bool:
 def count_equal_calls(entries: Sequence[Entry], part: ToolPart, output: str, metadata: JSON) -> EqualCalls:
     """Count how often the call `part` gave this output, itself included.
 
-    Progress is a new prompt, and, unless `part` is itself an edit, an edit that was made only once among the compared
-    calls: what came before it is ignored. Edits that made the same change are equal, however the change was written;
-    they are counted among edits alone, whatever was called in between.
+    Progress is a new prompt of the user, and, unless `part` is itself an edit, an edit that was made only once among
+    the compared calls: what came before it is ignored. Edits that made the same change are equal, however the change
+    was written; they are counted among edits alone, whatever was called in between.
     """
     own_key = _make_result_key(part, output, metadata)
     is_change = own_key[0] == _CHANGE_KEY
@@ -89,12 +94,45 @@ def ends_turn(total: int) -> bool:
     return total >= LOOPED_CALLS.value
 
 
-def _list_calls_before(entries: Sequence[Entry], part: ToolPart) -> Iterator[ToolPart]:
-    """Yield the calls that were made before `part` since the last prompt, the last first."""
-    for entry in reversed(entries):
+def _list_calls_before(entries: Sequence[Entry], part: ToolPart, *, over_notes: bool = True) -> Iterator[ToolPart]:
+    """Yield the calls that were made before `part` since the user's last prompt, the last first.
+
+    A summary of the conversation begins nothing new. `over_notes`: neither does what else the program says in the
+    user's name, such as reminders and notes on checks.
+    """
+    for index in range(len(entries) - 1, -1, -1):
+        entry = entries[index]
         if isinstance(entry.info, UserMessage):
-            return
+            may_pass = over_notes or _is_of_summary(entries, index)
+            if not may_pass or begins_turn(entry.info, entry.parts):
+                return
         yield from (each for each in reversed(entry.parts) if isinstance(each, ToolPart) and each.id < part.id)
+
+
+def _is_of_summary(entries: Sequence[Entry], index: int) -> bool:
+    """Return whether a message of the program asks for a summary, or has the model go on after one."""
+    before = entries[index - 1].info if index else None
+    is_after = isinstance(before, AssistantMessage) and bool(before.summary)
+    return is_after or any(isinstance(part, CompactionPart) for part in entries[index].parts)
+
+
+def has_stopped_progressing(entries: Sequence[Entry]) -> bool:
+    """Return whether all calls since the last but one summary of a turn had been made before it, with equal results.
+
+    Then a further summary gains nothing: the model does over and over what it has forgotten.
+    """
+    # The calls between two summaries each, the newest first.
+    rounds: list[set[str]] = [set()]
+    for entry in reversed(entries):
+        if begins_turn(entry.info, entry.parts):
+            break
+        if isinstance(entry.info, AssistantMessage) and entry.info.summary:
+            rounds.append(set())
+        rounds[-1] |= {repr(_make_call_key(part)) for part in entry.parts if isinstance(part, ToolPart)}
+    if len(rounds) <= _IDLE_ROUNDS:
+        return False
+    earlier = set[str]().union(*rounds[_IDLE_ROUNDS:])
+    return all(each and each <= earlier for each in rounds[:_IDLE_ROUNDS])
 
 
 def _make_call_key(part: ToolPart) -> tuple[object, ...]:

@@ -50,6 +50,10 @@ CHANGED_FILES_REMINDER = (
 )
 # Changed files that a reminder lists by name.
 _MAX_NAMED_FILES = 20
+# Of an id, the characters that every service keeps; those that stay when a number is added.
+_MAX_ID_LENGTH, _MAX_ID_START = 40, 30
+UsedIds = dict[str, None]
+"""The ids of a request's calls, as of `_normalize_id`, in the order in which they were added."""
 NO_NOTES: Mapping[str, str] = MappingProxyType({})
 
 
@@ -57,27 +61,31 @@ def project_conversation(
     entries: Sequence[Entry], info: ModelInfo, notes: Mapping[str, str] = NO_NOTES
 ) -> tuple[ModelMessage, ...]:
     """Return the messages of a conversation for a model, oldest first."""
-    return tuple(message for entry in entries for message in make_model_messages(entry, info, notes))
+    used_ids: UsedIds = {}
+    return tuple(message for entry in entries for message in make_model_messages(entry, info, notes, used_ids))
 
 
-def make_model_messages(entry: Entry, info: ModelInfo, notes: Mapping[str, str] = NO_NOTES) -> tuple[ModelMessage, ...]:
+def make_model_messages(
+    entry: Entry, info: ModelInfo, notes: Mapping[str, str] = NO_NOTES, used_ids: UsedIds | None = None
+) -> tuple[ModelMessage, ...]:
     """Return the messages of one entry: the user's, or the assistant's and the results of its calls.
 
-    `notes`: by the id of a tool part, the line that replaces its output.
+    `notes`: by the id of a tool part, the line that replaces its output. `used_ids`: of the calls of
+    the entries before, to which those of this one are added.
     """
     match entry.info:
         case UserMessage():
             content = tuple(piece for part in entry.parts for piece in _make_user_pieces(part, info))
             return (UserModelMessage(content),) if content else ()
         case AssistantMessage() as message:
-            return _make_assistant_messages(message, entry, info, notes)
+            return _make_assistant_messages(message, entry, info, notes, {} if used_ids is None else used_ids)
 
 
 def _make_assistant_messages(
-    message: AssistantMessage, entry: Entry, info: ModelInfo, notes: Mapping[str, str]
+    message: AssistantMessage, entry: Entry, info: ModelInfo, notes: Mapping[str, str], used_ids: UsedIds
 ) -> tuple[ModelMessage, ...]:
     is_interrupted = is_open(entry) or message.error is not None
-    calls = _make_ids_unique([part for part in entry.parts if isinstance(part, ToolPart)])
+    calls = _make_ids_unique([part for part in entry.parts if isinstance(part, ToolPart)], used_ids)
     remaining_calls = iter(calls)
     # Services check that thinking, text and calls come back in the order in which they came.
     pieces = tuple(
@@ -141,17 +149,28 @@ def _make_assistant_pieces(
             return ()
 
 
-def _make_ids_unique(calls: list[ToolPart]) -> list[ToolPart]:
-    """Return the calls with unique ids: services refuse a message in which two calls have the same id."""
-    seen: set[str] = set()
+def _make_ids_unique(calls: list[ToolPart], used_ids: UsedIds) -> list[ToolPart]:
+    """Return the calls with ids that no other call of the request has: services refuse a request with two equal ones.
+
+    Some services begin anew with each answer: `bash:0`, `call_0`.
+    """
     distinct: list[ToolPart] = []
     for number, call in enumerate(calls):
-        unique = call.call_id or f"call_{number}"
-        while unique in seen:
-            unique = f"{unique}_{number}"
-        seen.add(unique)
+        call_id = call.call_id or f"call_{number}"
+        unique, count = call_id, 1
+        while (form := _normalize_id(unique)) in used_ids:
+            count += 1
+            unique = f"{call_id[:_MAX_ID_START]}_{count}"
+        used_ids[form] = None
         distinct.append(call if unique == call.call_id else msgspec.structs.replace(call, call_id=unique))
     return distinct
+
+
+def _normalize_id(call_id: str) -> str:
+    """Return the form in which ids are compared: services take letters and digits only, and cut long ids."""
+    if not call_id.isalnum():
+        call_id = "".join(char if char.isascii() and (char.isalnum() or char == "-") else "_" for char in call_id)
+    return call_id[:_MAX_ID_LENGTH]
 
 
 def _make_call_piece(call: ToolPart) -> CallPiece:

@@ -5,7 +5,7 @@ from operator import is_
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.image_limits import find_rejected_images, has_images, limit_images
-from codeloop.agent.request.projection import make_model_messages
+from codeloop.agent.request.projection import UsedIds, make_model_messages
 from codeloop.agent.request.system_prompt import TOOLS_NOT_FOR_SMALL_MODELS, is_small, make_system_prompt
 from codeloop.agent.request.window import DROP_CHECK_STEPS, Window, find_last_summary, make_window
 from codeloop.model.chat import ModelInfo, ModelMessage, ToolSpec
@@ -31,6 +31,9 @@ class RequestCache:
         self._window = Window()
         self._visible_entries: tuple[Entry, ...] = ()
         self._messages: list[tuple[ModelMessage, ...]] = []
+        self._used_ids: UsedIds = {}
+        self._id_counts: list[int] = []
+        """For each visible entry, the number of ids that the entries before it use."""
         self._has_images = False
         self._rejected_images: frozenset[str] = frozenset()
         """The ids of the messages whose images a service refused."""
@@ -96,10 +99,14 @@ class RequestCache:
             self._rejected_images = find_rejected_images(entries)
         text_only_info = replace(info, input=frozenset({"text"}))
         rejected, notes = self._rejected_images, self._superseded.notes
-        new = [
-            make_model_messages(entry, text_only_info if entry.info.id in rejected else info, notes)
-            for entry in entries[unchanged_count:]
-        ]
+        while self._id_counts[unchanged_count:] and len(self._used_ids) > self._id_counts[unchanged_count]:
+            self._used_ids.popitem()
+        del self._id_counts[unchanged_count:]
+        new: list[tuple[ModelMessage, ...]] = []
+        for entry in entries[unchanged_count:]:
+            self._id_counts.append(len(self._used_ids))
+            entry_info = text_only_info if entry.info.id in rejected else info
+            new.append(make_model_messages(entry, entry_info, notes, self._used_ids))
         self._messages[unchanged_count:] = new
         self._has_images = self._has_images or has_images(chain.from_iterable(new))
         self._info, self._entries, self._visible_entries = info, conversation.entries, entries

@@ -9,7 +9,7 @@ from codeloop.model.chat import TextPiece, UserModelMessage
 from codeloop.schema.limits import KEPT_PINS, KEPT_PROMPT, KEPT_PROMPTS
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import CompactionPart, FilePart, Part, TextPart, ToolPart, ToolStateCompleted
-from codeloop.store.conversation import Entry, find_context_start, list_pinned_texts
+from codeloop.store.conversation import Entry, find_context_start, find_first_prompt, list_pinned_texts
 
 SUMMARY_TEMPLATE = """The conversation until here was too long and is replaced by this note:
 
@@ -74,18 +74,33 @@ def find_compaction_part(entry: Entry) -> CompactionPart | None:
 
 
 def select_prompts(entries: tuple[Entry, ...]) -> list[str]:
-    """Return the user's own words, the newest that fit the budget, in their order."""
+    """Return the user's own words in their order: the prompt that began the newest turn, and the newest that fit.
+
+    The first and the newest of them are always there, cut in the middle where they are longer than the budget.
+    """
+    first = find_first_prompt(entries)
     prompts: list[str] = []
     budget = KEPT_PROMPTS.value
-    for entry in reversed(entries):
+    for index in range(len(entries) - 1, -1, -1):
+        entry = entries[index]
         text = read_own_text(entry) if isinstance(entry.info, UserMessage) and not list_pinned_texts(entry) else ""
         if not text:
             continue
+        is_needed = index == first or not prompts
         budget -= max(len(text), KEPT_PROMPT.value)
-        if budget < 0:
+        if budget >= 0 or is_needed:
+            prompts.append(_cut_middle(text, KEPT_PROMPTS.value))
+        if budget < 0 and (first is None or index <= first):
             break
-        prompts.append(text)
     return prompts[::-1]
+
+
+def _cut_middle(text: str, length: int) -> str:
+    """Return a text with its middle left out where it is longer than `length` characters."""
+    if len(text) <= length:
+        return text
+    half = length // 2
+    return f"{text[:half]}\n[... {len(text) - 2 * half} characters left out ...]\n{text[-half:]}"
 
 
 def select_pins(entries: tuple[Entry, ...]) -> list[str]:
