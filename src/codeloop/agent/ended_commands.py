@@ -11,43 +11,43 @@ from codeloop.schema.limits import SHELL_OVERDUE
 from codeloop.schema.part import LATER_OUTPUT_KEY, ToolPart, ToolStateCompleted
 from codeloop.schema.wire import replace
 from codeloop.tool.builtin.shell.command_result import strip_advice
-from codeloop.workspace.process.background_jobs import Job, JobOutput
+from codeloop.workspace.process.background_jobs import Job
 
 # The end of what an ended command printed, by which it is judged whether a check passed.
 _KEPT_CHARS = 4_000
 _MAX_COMMAND_CHARS = 200
 
 
-async def tell_ended_commands(engine: Engine, session_id: str) -> bool:
-    """Tell the model of commands of the session that have ended since it knew of them; return whether any has."""
-    ended_jobs = engine.workspace.shells.jobs.list_untold(session_id)
-    if not ended_jobs:
-        return False
-    ends: list[str] = []
-    for job in ended_jobs:
-        output = await job.read()
-        ends.append(_describe_end(job, output))
-        _store_end(engine, job, output)
-    store_reminder(engine, session_id, ENDED_REMINDER.format(ends="\n\n".join(ends)))
-    return True
+def take_ended_commands(engine: Engine, session_id: str) -> str:
+    """Return what the model has to be told of commands of the session that have ended, each once; "": nothing."""
+    if not engine.workspace.has_jobs:
+        return ""
+    return "\n\n".join(_take_end(engine, job) for job in engine.workspace.shells.jobs.list_untold(session_id))
+
+
+async def remind_of_ended_commands(engine: Engine, session_id: str) -> None:
+    """Tell the model by a prompt how commands of the session ended."""
+    if ends := take_ended_commands(engine, session_id):
+        store_reminder(engine, session_id, ENDED_REMINDER.format(ends=ends))
 
 
 async def settle_overdue(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
     """Return how a turn ends, with the commands that still run; None: it continues, as one of them has ended."""
     if stop.reason == "done" and await _wait_for_overdue(engine, session_id):
+        await remind_of_ended_commands(engine, session_id)
         return None
     overdue_jobs = engine.workspace.shells.jobs.list_overdue(session_id)
     return replace(stop, unended_commands=tuple(job.command[:_MAX_COMMAND_CHARS] for job in overdue_jobs))
 
 
 async def _wait_for_overdue(engine: Engine, session_id: str) -> bool:
-    """Wait until a command of the session that is overdue ends; return whether the model has to be told of an end.
+    """Wait until a command of the session that is overdue ends; return whether the model has to be told of one.
 
     Where a user is there, nothing waits: the end wakes the session. The time is SHELL_OVERDUE for each command.
     """
     jobs = engine.workspace.shells.jobs
     is_subagent = engine.store.get_session(session_id).parent_id is not None
-    while not jobs.list_untold(session_id):
+    while not any(job.is_overdue for job in jobs.list_untold(session_id)):
         overdue_jobs = jobs.list_overdue(session_id)
         if not overdue_jobs or (engine.turn_settings.is_attended and not is_subagent):
             return False
@@ -61,26 +61,37 @@ async def _wait_for_overdue(engine: Engine, session_id: str) -> bool:
                 task.cancel()
         if time.monotonic() >= deadline:
             break
-    return bool(jobs.list_untold(session_id))
+    return any(job.is_overdue for job in jobs.list_untold(session_id))
 
 
-def _describe_end(job: Job, output: JobOutput) -> str:
+def _take_end(engine: Engine, job: Job) -> str:
+    """Return how a command ended, for the model, and store it with its call."""
     seconds = (job.end_time or time.monotonic()) - job.start_time
-    command = job.command[:_MAX_COMMAND_CHARS]
-    if job.status == "killed":
-        return f"{job.id} (`{command}`) was ended by the user after {seconds:.0f} s."
-    lines = [f"{job.id} (`{command}`) has ended after {seconds:.0f} s with exit code {job.code}."]
-    if output.output.strip():
-        lines.append(f"It has printed since:\n{output.output.rstrip()}")
-    lines += [*output.notes, *output.warnings]
-    lines += [
-        f"{moved.path} appeared meanwhile at a protected name, and was moved to {moved.moved}."
-        for moved in output.moved_files
+    lines = [
+        f"{job.id} (`{job.command[:_MAX_COMMAND_CHARS]}`) has ended after {seconds:.0f} s with exit code {job.code}."
     ]
+    if job.status == "killed":
+        lines = [f"{job.id} (`{job.command[:_MAX_COMMAND_CHARS]}`) was ended by the user after {seconds:.0f} s."]
+    notes: tuple[str, ...] = ()
+    if job.is_overdue:
+        output = job.take_output()
+        notes = (*output.notes, *output.warnings)
+        if output.output.strip():
+            lines.append(f"It has printed since:\n{output.output.rstrip()}")
+        lines += notes
+        lines += [
+            f"{moved.path} appeared meanwhile at a protected name, and was moved to {moved.moved}."
+            for moved in output.moved_files
+        ]
+    else:
+        # What it printed is left to the tool that reads it.
+        job.is_end_known = True
+        lines.append("bash_output has what it printed.")
+    _store_end(engine, job, notes)
     return "\n".join(lines)
 
 
-def _store_end(engine: Engine, job: Job, output: JobOutput) -> None:
+def _store_end(engine: Engine, job: Job, notes: tuple[str, ...]) -> None:
     """Store how a command ended with the call that started it, for screens and for what judges checks."""
     for entry in reversed(engine.store.read_conversation(job.session).entries):
         for part in entry.parts:
@@ -90,9 +101,9 @@ def _store_end(engine: Engine, job: Job, output: JobOutput) -> None:
                 metadata = part.state.metadata | {
                     "exit": job.code,
                     "status": job.status,
-                    LATER_OUTPUT_KEY: output.output[-_KEPT_CHARS:],
+                    LATER_OUTPUT_KEY: job.read_end()[-_KEPT_CHARS:],
                 }
-                if output.notes:
-                    metadata["notes"] = [*metadata.get("notes", ()), *map(strip_advice, output.notes)]
+                if notes:
+                    metadata["notes"] = [*metadata.get("notes", ()), *map(strip_advice, notes)]
                 engine.store.append(make_part_updated(replace(part, state=replace(part.state, metadata=metadata))))
             return

@@ -16,11 +16,6 @@ async def run(engine: Engine, session_id: str) -> Stop:
     configured_budget = engine.turn_settings.configured_budget
     await _prepare_snapshots(engine, session_id)
     while True:
-        if engine.workspace.has_jobs:
-            # Imported late: few turns have commands in the background.
-            from codeloop.agent.ended_commands import tell_ended_commands
-
-            await tell_ended_commands(engine, session_id)
         if configured_budget is not None:
             await configured_budget.check()
         match decide_next_move(engine.store.read_context(session_id), engine.turn_settings):
@@ -73,6 +68,7 @@ async def _end_turn(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
     """Return how the turn ends; None: it continues, after a reminder or the end of a command that it waited for."""
     settled = stop
     if engine.workspace.has_jobs:
+        # Imported late: few turns have commands in the background.
         from codeloop.agent.ended_commands import settle_overdue
 
         settled = await settle_overdue(engine, session_id, stop)

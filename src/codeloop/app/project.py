@@ -41,8 +41,7 @@ from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
-    from codeloop.workspace.process.background_jobs import Job
-    from codeloop.workspace.sandbox.network.published_ports import PublishedPort
+    from codeloop.workspace.process.background_jobs import Jobs
 
 _LOG = logging.getLogger("codeloop.app")
 Reload = Callable[[], Awaitable[None]]
@@ -145,8 +144,7 @@ class Project:
         self.workspace.rules = ProjectRules(self.engine, settings.config.default_agent or "build")
         self._head = Head(project_root.root)
         self.runs = Runs(self.engine, self.report_branch_change)
-        self.workspace.on_job_end = self.runs.go_on_after
-        self.workspace.on_listen = self._report_port
+        self.workspace.follow_jobs = self._follow_jobs
         self._settings_watch = SettingsWatch(settings)
         self._running_requests = 0
         # The stack closes the last entry first: turns end before what they use, and the store last of all.
@@ -283,7 +281,7 @@ class Project:
         try:
             changed_settings = self._settings_watch.read_changes()
         except CodeloopError as error:
-            self._notify(f"The configuration has changed and can't be used, so the one before holds: {error}", "error")
+            self.notify(f"The configuration has changed and can't be used, so the one before holds: {error}", "error")
             return self._settings_watch.is_outdated
         if changed_settings is not None:
             self.engine.rulebook.set_config(changed_settings.loaded)
@@ -291,19 +289,17 @@ class Project:
             self.engine.agents.clear()
             find_model = partial(find_newest_model, self.settings, self.providers)
             self.engine.agents.update(self.engine.rulebook.build_agents(find_model))
-            self._notify(_describe_change(changed_settings))
+            self.notify(_describe_change(changed_settings))
         return self._settings_watch.is_outdated
 
-    def _report_port(self, job: "Job", port: "PublishedPort") -> None:
-        """Show the user where they reach a port of a command; tell the model, if that is another one."""
-        self._notify(f"{job.id} listens on port {port.port}: {port.address}")
-        if port.host_port != port.port:
-            self.services.notices.add(
-                job.session,
-                f"Port {port.port} of {job.id} is in use on the user's machine: they reach it at {port.address}.",
-            )
+    def _follow_jobs(self, jobs: "Jobs") -> None:
+        """Have what happens to background commands shown, stored, and told to the model."""
+        # Imported late: few processes run commands in the background.
+        from codeloop.app.job_followers import follow_jobs
 
-    def _notify(self, message: str, variant: Literal["info", "error"] = "info") -> None:
+        follow_jobs(self.engine, self.runs, jobs, self.notify)
+
+    def notify(self, message: str, variant: Literal["info", "error"] = "info") -> None:
         """Write a message to the log, and show it to all followers."""
         level = logging.ERROR if variant == "error" else logging.INFO
         _LOG.log(level, "%s: %s", self.settings.project_root.directory, message)

@@ -134,6 +134,10 @@ class Runs:
             for run in self._runs.values()
         )
 
+    def list_running(self) -> list[str]:
+        """Return the sessions whose turn runs in this process."""
+        return [session_id for session_id, run in self._runs.items() if run.turn is not None]
+
     def is_running(self, session_id: str) -> bool:
         """Return whether a turn of the session runs in this process."""
         return self._get_run(session_id).turn is not None
@@ -222,8 +226,12 @@ class Runs:
         is_news = job.is_overdue and job.status == "exited" and not job.is_end_known
         if settings is not None and is_news and not self.is_working_on(job.session):
             # Another process works on the session, or it is locked: then the next prompt tells of it.
+            from codeloop.agent.ended_commands import remind_of_ended_commands
+
             with suppress(CodeloopError):
-                self.start_or_join_turn(job.session, settings)
+                self.start_or_join_turn(
+                    job.session, settings, partial(remind_of_ended_commands, self._engine, job.session)
+                )
 
     async def abort(self, session_id: str) -> None:
         """Stop the session's turn, preparations and titles, and wait until the results so far are stored."""

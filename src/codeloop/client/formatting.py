@@ -1,15 +1,18 @@
 """Formats durations, counts, costs, times, calls, exit codes and tables, the same way in every user interface."""
 
 import signal
+import time
 import unicodedata
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal
 
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.message import Tokens
 
 TextStyle = Literal["bold", "dim", "italic", "underline", "red", "green", "yellow", "cyan"]
 """How a text is emphasised or coloured in a terminal."""
+_MAX_JOB_CHARS = 70
 # The arguments that tell most about a tool call, the most telling first.
 _SUBJECT_ARGUMENTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
 
@@ -115,6 +118,12 @@ def align_table(rows: Sequence[Sequence[str]], right_aligned: Collection[int] = 
 def find_subject(arguments: Mapping[str, Any]) -> str:
     """Return the argument that tells most about a tool call; "": none does."""
     return next((str(arguments[key]) for key in _SUBJECT_ARGUMENTS if arguments.get(key)), "")
+
+
+def format_job(title: str, started: int, addresses: Sequence[str]) -> str:
+    """Return a line on something that runs in the background. `started`: ms since the epoch."""
+    seconds = max(0, time.time() - started / 1000)
+    return "  ".join([format_duration(round(seconds * 1000)), one_line(title, _MAX_JOB_CHARS), *addresses])
 
 
 def describe_command_end(metadata: Mapping[str, Any]) -> str:

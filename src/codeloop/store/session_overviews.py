@@ -4,6 +4,7 @@ import msgspec
 from msgspec import Struct
 
 from codeloop.schema.api.session_reports import SessionOverview, SessionStanding
+from codeloop.schema.jobs import read_running_jobs
 from codeloop.schema.message import Session
 from codeloop.store.database import Database
 from codeloop.store.lease import Leases
@@ -87,6 +88,7 @@ def list_session_overviews(db: Database, limit: int) -> list[SessionOverview]:
                 updated=session.time.updated,
                 cost=session.cost or 0.0,
                 detail=question or (_get_error_text(last_message) if state == "failed" else ""),
+                jobs=read_running_jobs(session.metadata) if session.metadata else [],
             )
         )
     return session_overviews

@@ -16,11 +16,13 @@ from textual.timer import Timer
 
 from codeloop import __version__
 from codeloop.client.client import Client
+from codeloop.client.slash.jobs import count_words
 from codeloop.kit.lazy import load_object
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.installation import InstallationChanged, find_change
+from codeloop.schema.jobs import count_running_jobs
 from codeloop.schema.message import Session, format_model_ref
 from codeloop.schema.wire import replace
 from codeloop.tui.choices import Choices
@@ -314,6 +316,7 @@ def _make_status_content(ui: Ui) -> StatusContent:
         hint=hint,
         hint_command=hint_command,
         pending_key=keymap.leader if keymap.is_leader_active else ui.repeated_key.hint,
+        jobs=count_words(count_running_jobs((each.session for each in ui.tabs), on_server=bool(ui.launch.server))),
         is_animated=choices.settings.motion,
     )
 

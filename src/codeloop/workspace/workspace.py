@@ -16,10 +16,9 @@ from codeloop.workspace.files.temp_files import RECORDS_FOLDER
 
 if TYPE_CHECKING:
     from codeloop.workspace.git.other_trees import OtherTrees
-    from codeloop.workspace.process.background_jobs import Job
+    from codeloop.workspace.process.background_jobs import Jobs
     from codeloop.workspace.process.program_sandboxes import ProgramSandboxes
     from codeloop.workspace.process.shells import Shells
-    from codeloop.workspace.sandbox.network.published_ports import PublishedPort
     from codeloop.workspace.sandbox.paths.denied_paths import DenyRules
     from codeloop.workspace.search.file_index import FileIndex
     from codeloop.workspace.search.ripgrep import Ripgrep
@@ -105,10 +104,8 @@ class Workspace:
         own_inside = tuple(folder for folder in real_own_folders if any(root in folder.parents for root in roots))
         self._extent = _Extent(roots, Path(os.path.realpath(scratch)), own_inside)
         self._services: list[RunningService] = []
-        self.on_job_end: Callable[[Job], None] = lambda _job: None
-        """Called when a command in the background has ended."""
-        self.on_listen: Callable[[Job, PublishedPort], None] = lambda _job, _port: None
-        """Called when the user can reach a port that a command in the background listens on."""
+        self.follow_jobs: Callable[[Jobs], None] = lambda _jobs: None
+        """Called with the background commands before the first one is added."""
 
     @property
     def write_records_folder(self) -> Path:
@@ -125,8 +122,7 @@ class Workspace:
         from codeloop.workspace.process.shells import Shells
 
         shells = self._close_later(Shells())
-        shells.jobs.on_end = lambda job: self.on_job_end(job)
-        shells.jobs.on_listen = lambda job, port: self.on_listen(job, port)
+        shells.jobs.on_first = lambda jobs: self.follow_jobs(jobs)
         return shells
 
     @property

@@ -215,7 +215,7 @@ class _CheckRecorder:
         exit_code = state.metadata.get("exit")
         printed = state.output
         if LATER_OUTPUT_KEY in state.metadata:
-            printed, background_id = f"{state.output}\n{state.metadata[LATER_OUTPUT_KEY]}", ""
+            printed, background_id = str(state.metadata[LATER_OUTPUT_KEY]), ""
         outcome = judge_outcome(command, exit_code, printed, checks)
         has_ended = not background_id and (exit_code is not None or not state.metadata.get("timedOut"))
         is_function = not self._functions.isdisjoint(each.program.partition(" ")[0] for each in checks)

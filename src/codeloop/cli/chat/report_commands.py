@@ -5,12 +5,14 @@ Each is called with the conversation and the words after the command's name; `sl
 
 from codeloop.cli.chat.conversation import LineConversation
 from codeloop.client.formatting import format_cost, format_time
+from codeloop.client.slash.jobs import format_jobs
 from codeloop.client.slash.reports import (
     format_context_report,
     format_cost_report,
     format_memory_report,
 )
 from codeloop.kit.text.terminal_text import one_line
+from codeloop.schema.api.jobs import JOB_END, JOB_LIST, JobId
 from codeloop.schema.api.project import MEMORY_LIST
 from codeloop.schema.api.session_reports import SESSION_CONTEXT, SESSION_COST
 from codeloop.schema.api.session_requests import SESSION_LIST, ListSessions, SessionId
@@ -71,6 +73,16 @@ async def show_cost(chat: LineConversation, _words: str) -> None:
     """Show what the session has used, by model."""
     session_cost = await chat.client.call(SESSION_COST, SessionId(session_id=(await chat.load_session()).id))
     chat.show_text("\n".join(format_cost_report(session_cost)))
+
+
+async def show_jobs(chat: LineConversation, words: str) -> None:
+    """Show what runs in the background; `end ID` ends it."""
+    verb, _, job_id = words.partition(" ")
+    if verb in {"end", "stop", "kill"} and job_id.strip():
+        await chat.client.call(JOB_END, JobId(job_id=job_id.strip()))
+        chat.show_text(f"{job_id.strip()} was ended.")
+        return
+    chat.show_text("\n".join(format_jobs(await chat.client.call(JOB_LIST, NoArguments()))))
 
 
 async def find_text(chat: LineConversation, words: str) -> None:

@@ -13,6 +13,7 @@ from codeloop.cli.chat.report_commands import (
     list_sessions,
     show_context,
     show_cost,
+    show_jobs,
     show_memory,
     show_status,
 )
@@ -336,6 +337,7 @@ LINE_COMMANDS: dict[str, LineCommand] = {
     "context": LineCommand(show_context),
     "cost": LineCommand(show_cost),
     "memory": LineCommand(show_memory),
+    "jobs": LineCommand(show_jobs),
     "permissions": LineCommand(_manage_permissions, "[revoke ID]"),
     "find": LineCommand(find_text, "TEXT"),
     "next": LineCommand(_enter_waiting_session),

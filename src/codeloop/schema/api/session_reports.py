@@ -6,6 +6,7 @@ import msgspec
 
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.jobs import RunningJob
 from codeloop.schema.message import NO_TOKENS, Session, Tokens
 from codeloop.schema.operation import Operation
 from codeloop.schema.wire import Count, Wire
@@ -21,7 +22,10 @@ class SessionOverviewQuery(Wire):
 
 
 class SessionOverview(Wire):
-    """A session and its state. `detail`: what it asks, or why it failed. `updated` in ms since the epoch."""
+    """A session and its state. `detail`: what it asks, or why it failed. `updated` in ms since the epoch.
+
+    `jobs`: its commands that run in the background, with those of its subagents.
+    """
 
     id: str
     title: str
@@ -31,6 +35,7 @@ class SessionOverview(Wire):
     updated: int
     cost: float
     detail: str = ""
+    jobs: list[RunningJob] = []
 
 
 class ModelUse(Wire):

@@ -18,6 +18,9 @@ MEMORY_NOTE_FILES = Limit("memory.files", 20, "count", "files of a note that are
 MEMORY_NOTE_FILE_BYTES = Limit(
     "memory.file", 4 * 1024 * 1024, "bytes", "of a file that is compared with the commit of a note"
 )
+LONG_CALL = Limit(
+    "session.long_call", 10_000, "ms", "a call of an MCP server or an extension is listed by `/jobs` then"
+)
 STOP_POLL = Limit("session.stop_poll", 200, "ms", "how often a turn looks whether everything is to stop")
 STOP_ALL_TIME = Limit(
     "session.stop_all", 5_000, "ms", "waiting until everything has stopped, then what has not is named"

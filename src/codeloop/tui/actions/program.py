@@ -2,6 +2,7 @@
 
 import time
 
+from codeloop.schema.jobs import count_running_jobs
 from codeloop.schema.wire import replace
 from codeloop.tui.actions.show_dialog import show_dialog
 from codeloop.tui.dialogs.palette import PaletteRow, create_help, create_palette
@@ -12,6 +13,7 @@ from codeloop.tui.ui import Ui
 ALL_KEYS_MIN_WIDTH = 60
 """Cells of the screen from which all keys of a command are listed, not only the first."""
 QUIT_QUESTION = "Press again to leave and stop the turn"
+JOBS_QUESTION = "Press again to leave and end what runs in the background ({count})"
 STOP_GRACE_SECONDS = 1.0
 """Seconds after the end of a turn in which the key that quits may still be meant to stop the turn."""
 
@@ -67,6 +69,8 @@ async def quit_program(ui: Ui, key: str) -> None:
     elif any(not view.is_busy and time.monotonic() - view.status_changed_at < STOP_GRACE_SECONDS for view in views):
         # The press was perhaps meant to stop the turn, which ended just before.
         question = "The turn is over: again to leave"
+    elif (count := count_running_jobs((tab.session for tab in ui.tabs), on_server=False)) and not ui.launch.server:
+        question = JOBS_QUESTION.format(count=count)
     else:
         question = f"Press {key} again to exit" if key else ""
     if not question or ui.repeated_key.confirm(question, QUIT_QUESTION):

@@ -28,7 +28,8 @@ class StatusContent(Struct, frozen=True):
 
     `profile`: the permission profile. `context_window`: the model's, in tokens; 0: unknown. `problem`: why the server
     can't be reached. `hint`: a useful key, and `hint_command` the command that it runs. `pending_key`: the leader key
-    while it waits for the next key, or what a second press of a key does. `is_animated`: whether the spinner turns.
+    while it waits for the next key, or what a second press of a key does. `jobs`: how much runs in the background.
+    `is_animated`: whether the spinner turns.
     """
 
     agent: str = ""
@@ -40,6 +41,7 @@ class StatusContent(Struct, frozen=True):
     hint: str = ""
     hint_command: str = ""
     pending_key: str = ""
+    jobs: str = ""
     is_animated: bool = True
 
 
@@ -140,6 +142,8 @@ class StatusBar(CachedWidget):
         styles, content = self._theme_styles, self._content
         # Each with its colour, and the command that a click runs.
         parts: list[tuple[str, str, str]] = []
+        if self._content.jobs:
+            parts.append((self._content.jobs, "accent", "jobs_list"))
         if self._view is not None:
             used = self._view.log.context_used
             if used and content.context_window:

@@ -1,6 +1,7 @@
 """Background commands of a project, by id. None outlives its project. `Shells` in `shells.py` starts them."""
 
 import asyncio
+import os
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
@@ -16,6 +17,9 @@ if TYPE_CHECKING:
 
 # The model may still read the output of ended jobs; of more than this many the oldest are forgotten.
 _MAX_ENDED_JOBS = 64
+
+# The end of a command's output that a user is shown.
+_END_BYTES = 32 * 1024
 
 JobStatus = Literal["running", "exited", "killed"]
 
@@ -74,6 +78,10 @@ class Job:
             with suppress(TimeoutError):
                 async with asyncio.timeout(wait):
                     await self._has_output.wait()
+        return self.take_output()
+
+    def take_output(self) -> JobOutput:
+        """Return the output since the last read."""
         self._has_output.clear()
         output = self.running.buffer.take()
         self.is_end_known = self.status != "running"
@@ -87,6 +95,18 @@ class Job:
             moved_files=self.running.take_moved_files(),
             warnings=self.running.take_warnings(),
         )
+
+    def read_end(self) -> str:
+        """Return the end of all that it has printed, whoever has read it."""
+        buffer = self.running.buffer
+        if buffer.path is None:
+            return buffer.read_recent()
+        try:
+            with buffer.path.open("rb") as file:
+                file.seek(max(0, file.seek(0, os.SEEK_END) - _END_BYTES))
+                return file.read().decode("utf-8", "replace").replace("\0", "\ufffd")
+        except OSError:
+            return buffer.read_recent()
 
     async def kill(self, *, is_by_user: bool = False) -> bool:
         """End it with all its processes. Returns False if it had already ended.
@@ -124,18 +144,25 @@ class Jobs:
     def __init__(self) -> None:
         self._jobs: dict[str, Job] = {}
         self._count = 0
+        self.on_first: Callable[[Jobs], None] = lambda _jobs: None
+        """Called before the first job is added."""
         self.on_end: Callable[[Job], None] = lambda _job: None
         """Called when a job has ended."""
+        self.on_start: Callable[[Job], None] = lambda _job: None
+        """Called when a command has begun to run in the background."""
         self.on_listen: Callable[[Job, PublishedPort], None] = lambda _job, _port: None
         """Called when the user can reach a port of a job."""
 
     def add(self, session: str, command: str, running: RunningCommand, *, start_time: float | None = None) -> Job:
         """Add a started command. The oldest ended jobs are forgotten. `start_time`: of a command that is overdue."""
+        if not self._count:
+            self.on_first(self)
         self._count += 1
         job = Job(f"bash_{self._count}", session, command, running, start_time)
         job.on_end = lambda job: self.on_end(job)
         self._jobs[job.id] = job
         running.on_background()
+        self.on_start(job)
         ended_ids = [each.id for each in self._jobs.values() if each.status != "running"]
         for job_id in ended_ids[:-_MAX_ENDED_JOBS]:
             del self._jobs[job_id]
@@ -179,8 +206,9 @@ class Jobs:
             running_jobs[-1].addresses[port.port] = port.address
             self.on_listen(running_jobs[-1], port)
         for port in gone:
-            for job in self._jobs.values():
-                job.addresses.pop(port.port, None)
+            for job in running_jobs:
+                if job.addresses.pop(port.port, None) is not None:
+                    self.on_start(job)
 
     async def close(self) -> None:
         """End all jobs."""

@@ -11,6 +11,7 @@ from codeloop.app.project import Project
 from codeloop.schema.api.session_requests import ForkSession
 from codeloop.schema.errors import OperationError
 from codeloop.schema.ids import make_slug, new_id
+from codeloop.schema.jobs import JOBS_KEY
 from codeloop.schema.message import FORK_KEY, Session, SessionTime
 from codeloop.schema.permission import PROFILE_KEY
 from codeloop.schema.wire import JSON, replace
@@ -63,7 +64,9 @@ async def fork_session(project: Project, args: ForkSession) -> Session:
 def _make_metadata(project: Project, session: Session) -> JSON | None:
     """Return the metadata of a copy, with the ceilings of the original's parents, since the copy has no parents."""
     engine = project.engine
-    metadata = set_ceilings(session.metadata, list_ceilings(engine, session.id))
+    # Commands in the background stay those of the original.
+    own_metadata = {key: value for key, value in (session.metadata or {}).items() if key != JOBS_KEY}
+    metadata = set_ceilings(own_metadata or None, list_ceilings(engine, session.id))
     if session.parent_id is None:
         return metadata
     # A subagent's session has its profile from its parent.

@@ -12,7 +12,7 @@ from codeloop.cli.output.print_json import print_json
 from codeloop.cli.output.style import TextStyle, can_redraw, has_colour, paint
 from codeloop.cli.target.run_with_client import run_with_client
 from codeloop.client.client import Client
-from codeloop.client.formatting import format_time
+from codeloop.client.formatting import format_job, format_time
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.session_reports import SESSION_OVERVIEW, SessionOverview, SessionOverviewQuery
 
@@ -74,6 +74,8 @@ def _show_rows(rows: list[SessionOverview], limit: int, *, as_json: bool) -> Non
             f"{state}  {row.id}  {format_time(row.updated)}  {one_line(row.title, _TITLE_CHARS)}  "
             f"{escape_controls(folder)}{detail}"
         )
+        for job in row.jobs:
+            click.echo(f"{'':11}  {format_job(job.command, job.started, job.addresses)}")
 
 
 def _shorten_path(directory: str) -> str:

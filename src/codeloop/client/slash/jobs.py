@@ -1,0 +1,31 @@
+"""The words of `/jobs`, which lists what runs beside a turn, for every terminal."""
+
+from collections.abc import Sequence
+
+from codeloop.client.formatting import format_job
+from codeloop.kit.text.terminal_text import escape_controls, one_line
+from codeloop.schema.api.jobs import JobInfo
+
+NOTHING_RUNS = "Nothing runs in the background."
+_MAX_LINE = 100
+
+
+def describe_job(job: JobInfo) -> str:
+    """Return one line on something that runs: how long already, what, and where a browser reaches it."""
+    late = " (past its time limit)" if job.is_overdue else ""
+    return escape_controls(f"{format_job(job.title, job.started, job.addresses)}{late}")
+
+
+def format_jobs(jobs: Sequence[JobInfo]) -> list[str]:
+    """Return the lines that list what runs, with the last line of each output."""
+    lines: list[str] = []
+    for job in jobs:
+        lines.append(f"{job.id}  {job.kind}  {describe_job(job)}")
+        if job.last_line:
+            lines.append(f"    {one_line(job.last_line, _MAX_LINE)}")
+    return lines or [NOTHING_RUNS]
+
+
+def count_words(count: int) -> str:
+    """Return how many commands run in the background, for the last row of a screen; "" for none."""
+    return f"{count} in background" if count else ""

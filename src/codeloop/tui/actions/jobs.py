@@ -1,0 +1,75 @@
+"""The command that shows what runs beside the turns: background commands, subagents, calls that take long."""
+
+from collections.abc import Sequence
+
+from rich.segment import Segment
+
+from codeloop.client.slash.jobs import NOTHING_RUNS, describe_job
+from codeloop.kit.text.terminal_text import escape_controls, one_line
+from codeloop.schema.api.jobs import JOB_END, JOB_LIST, JOB_OUTPUT, JobId, JobInfo
+from codeloop.schema.operation import NoArguments
+from codeloop.tui.actions.show_dialog import show_dialog
+from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
+from codeloop.tui.dialogs.parts.reading_screen import ReadingScreen
+from codeloop.tui.dialogs.picker import Picker
+from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.cells import wrap_line
+from codeloop.tui.ui import Ui
+
+_MAX_LINE = 100
+_GROUPS = {"command": "Commands", "subagent": "Subagents", "call": "Calls"}
+_GROUP_ORDER = list(_GROUPS)
+
+
+async def show_jobs(ui: Ui, words: str) -> None:
+    """List what runs, with its output; a key ends one. `words`: `end ID` ends it at once."""
+    verb, _, job_id = words.partition(" ")
+    if verb in {"end", "stop", "kill"} and job_id.strip():
+        await ui.client.call(JOB_END, JobId(job_id=job_id.strip()))
+        ui.notify(f"{job_id.strip()} was ended.")
+        return
+    client = ui.client
+
+    async def load() -> Sequence[Pick[str]]:
+        jobs = await client.call(JOB_LIST, NoArguments())
+        return [_make_pick(job) for job in sorted(jobs, key=lambda each: _GROUP_ORDER.index(each.kind))]
+
+    async def end(job_id: str | None) -> bool:
+        return job_id is not None and await client.call(JOB_END, JobId(job_id=job_id))
+
+    async def draw_output(job_id: str, width: int) -> Sequence[Row]:
+        return _wrap(ui, (await client.call(JOB_OUTPUT, JobId(job_id=job_id))).output, width)
+
+    source = PickSource(
+        title="What runs in the background",
+        load=load,
+        actions=(PickAction("ctrl+d", "end", end),),
+        preview=draw_output,
+        empty_message=NOTHING_RUNS,
+        choose_label="show its output",
+    )
+    chosen = await show_dialog(ui, Picker(source, lambda: ui.appearance.styles))
+    if chosen is not None:
+        output = (await client.call(JOB_OUTPUT, JobId(job_id=chosen))).output or "It has printed nothing yet."
+        await show_dialog(
+            ui, ReadingScreen(chosen, lambda width: _wrap(ui, output, width), lambda: ui.appearance.styles)
+        )
+
+
+def _make_pick(job: JobInfo) -> Pick[str]:
+    return Pick(
+        job.id,
+        one_line(describe_job(job), _MAX_LINE),
+        hint=job.id if job.kind == "command" else "",
+        group=_GROUPS[job.kind],
+        note=job.last_line,
+    )
+
+
+def _wrap(ui: Ui, text: str, width: int) -> list[Row]:
+    style = ui.appearance.styles.of("text")
+    return [
+        row
+        for line in escape_controls(text.expandtabs()).split("\n")
+        for row in wrap_line([Segment(line, style)], width)
+    ]
