@@ -112,7 +112,7 @@ def test_a_mention_is_an_agent_an_image_or_said_to_be_no_file(tmp_path: Path) ->
     assert (code, "codeloop: @" in said) == (0, False)
     asked, said, code = sent(desk, "see @src and @gone.py, @later")
     assert (code, "see @src and @gone.py, @later" in asked) == (0, True)
-    assert "codeloop: @src is a directory and was not attached.\n" in said
+    assert "src/, which has" in asked
     assert "codeloop: @gone.py does not exist and was not attached.\n" in said
     assert "@later is" not in said
 

@@ -42,11 +42,33 @@ async def test_a_directory_outside_the_project_is_not_said_to_be_missing(tmp_pat
     outside.mkdir()
     notes: list[str] = []
     async with open_scripted_project(tmp_path, []) as desk:
-        assert await find_mentions(desk.client, f"see @{outside} and @{outside}/none", notes.append) == []
-    assert notes == [
-        f"@{outside} is a directory and was not attached.",
-        f"@{outside}/none does not exist and was not attached.",
-    ]
+        (folder,) = await find_mentions(desk.client, f"see @{outside} and @{outside}/none", notes.append)
+    assert isinstance(folder, FilePartInput)
+    assert folder.mime == "application/x-directory"
+    assert notes == [f"@{outside}/none does not exist and was not attached."]
+
+
+@pytest.mark.parametrize(
+    ("text", "attached"),
+    [
+        ("see @a.py:2-3", "file a.py, lines 2 to 3:\ntwo\nthree\n"),
+        ("(see @a.py:2),", "file a.py, lines 2 to 2:\ntwo\n"),
+        ("@a.py#L2-L3.", "file a.py, lines 2 to 3:\ntwo\nthree\n"),
+        ("@a.py:L2", "file a.py, lines 2 to 2:\ntwo\n"),
+        ("@app/(auth)/[id]/page.tsx please", "file app/(auth)/[id]/page.tsx:\npage\n"),
+        ("is @it's.txt right?", "file it's.txt:\nits\n"),
+        ("@a,b.txt, then", "file a,b.txt:\nab\n"),
+        ("list @app/", "folder app/, which has:\n(auth)/"),
+        ("(list @app).", "folder app/, which has:\n(auth)/"),
+    ],
+)
+async def test_mentions_are_found_as_people_write_them(tmp_path: Path, text: str, attached: str) -> None:
+    async with open_scripted_project(tmp_path, [ScriptedAnswer(text="Done.")]) as it:
+        (it.work / "a.py").write_text("one\ntwo\nthree\n")
+        (it.work / "app/(auth)/[id]").mkdir(parents=True)
+        for name, content in {"app/(auth)/[id]/page.tsx": "page\n", "it's.txt": "its\n", "a,b.txt": "ab\n"}.items():
+            (it.work / name).write_text(content)
+        assert (await said(it, text)).partition("The user attached the ")[2] == attached
 
 
 SERVERS = {"p": {"type": "local", "command": [sys.executable, str(PLAIN)]}}

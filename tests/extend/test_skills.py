@@ -92,14 +92,51 @@ async def test_a_link_that_flips_after_the_start_is_not_followed_either(tmp_path
 
 
 @pytest.mark.parametrize(
+    ("head", "name", "description"),
+    [
+        ("name: x\ndescription: d\nargument-hint: [a] [b]", "x", "d"),
+        ("name: x\ndescription: `pdf` files", "x", "`pdf` files"),
+        ("name: x\ndescription: @see this", "x", "@see this"),
+        ("name: x\ndescription: ! do: it", "x", "! do: it"),
+        ("name: x\ndescription: - do: it", "x", "- do: it"),
+        ("name: x\ndescription: *all* of: it\n  and more", "x", "*all* of: it and more"),
+        ("name: under_score\ndescription: d", "a-folder", "d"),
+        ("name: Title Case\ndescription: d", "a-folder", "d"),
+        (f"name: {'a' * 65}\ndescription: d", "a-folder", "d"),
+        ("description: d", "a-folder", "d"),
+        ("name: x", "x", "The first line."),
+    ],
+)
+@pytest.mark.parametrize("home", [".claude/skills", ".agents/skills", ".codeloop/skill", ".opencode/skill"])
+def test_heads_are_read_as_other_programs_read_them(
+    tmp_path: Path, home: str, head: str, name: str, description: str
+) -> None:
+    write(tmp_path, f"work/{home}/A Folder/SKILL.md", f"---\n{head}\n---\n\n# The first line.\n")
+    settings = settings_of(tmp_path)
+    assert settings.loaded.warnings == ()
+    assert {skill.name: skill.description for skill in settings.skills.by_name.values()} == {name: description}
+
+
+def test_linked_folders_of_skills_are_followed_and_loops_end(tmp_path: Path) -> None:
+    text = "---\nname: {}\ndescription: d\n---\n"
+    for name in ("home/.claude/skills/one", "work/.agents/skills/two"):
+        write(tmp_path, f"elsewhere/{Path(name).name}/SKILL.md", text.format(Path(name).name))
+        write(tmp_path, f"work/shared/{Path(name).name}/SKILL.md", text.format(Path(name).name))
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "home/.claude/skills/one").symlink_to(tmp_path / "elsewhere/one")
+    (tmp_path / "work/.agents/skills/two").symlink_to("../../shared/two")
+    (tmp_path / "work/shared/two/loop").symlink_to("..")
+    settings = settings_of(tmp_path)
+    assert settings.loaded.warnings == ()
+    assert {"one", "two"} <= set(settings.skills.by_name)
+
+
+@pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("no head", "SKILL.md:1: name: expected"),
-        ("---\nname: Upper\ndescription: d\n---\n", "SKILL.md:2: name: expected"),
-        ("---\nname: a--b\ndescription: d\n---\n", "SKILL.md:2: name: expected"),
-        (f"---\nname: {'a' * 65}\ndescription: d\n---\n", "SKILL.md:2: name: expected"),
-        ("---\nname: x\n---\n", "SKILL.md:1: description: expected"),
-        ("---\nname: x\ndescription: [a]\n---\n", "SKILL.md:3: description: expected"),
+        ("", "SKILL.md:1: a skill has a text"),
+        ("---\nname: x\n---\n", "SKILL.md:1: a skill has a text"),
+        ("---\nname: x\ndescription: [a]\n---\n", "SKILL.md:1: a skill has a text"),
         ("---\nname: x\n", "no closing line"),
         ("---\nname: [\n---\n", "SKILL.md:"),
     ],

@@ -10,12 +10,13 @@ from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from codeloop.kit.paths import expand_user_path
+from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, PartInput, SubtaskPartInput, TextPartInput
 from codeloop.schema.errors import CodeloopError, OperationError, UsageProblem
 from codeloop.schema.ids import new_id
-from codeloop.schema.limits import ATTACHED_FILE, IMAGE_FILE, READ_PDF
+from codeloop.schema.limits import ATTACHED_FILE, ATTACHED_NAMES, IMAGE_FILE, READ_PDF
 from codeloop.schema.message import UserMessage
-from codeloop.schema.part import AgentPart, FilePart, Part, ResourceSource, SubtaskPart, TextPart
+from codeloop.schema.part import FOLDER_MIME, AgentPart, FilePart, Part, ResourceSource, SubtaskPart, TextPart
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.safe_open import FileRefused, read_file
 from codeloop.workspace.workspace import Workspace
@@ -97,14 +98,32 @@ def _make_file_parts(workspace: Workspace, part: FilePart) -> list[Part]:
         return [_replace_data(file_part, part.mime, _read_bytes(target.path, READ_PDF.value))]
     if part.mime.startswith("image/"):
         return _make_image_parts(file_part, _read_bytes(target.path, IMAGE_FILE.value))
-    text = _read_text(target.path)
     name = workspace.format_for_model(target.path)
+    if part.mime == FOLDER_MIME:
+        return [
+            _make_note(part, f"The user attached the folder {name}/, which has:\n{_list_folder(target.path)}"),
+            part,
+        ]
+    text = _read_text(target.path)
     lines = re.fullmatch(_LINE_RANGE, urlsplit(part.url).query)
     if lines is not None:
         first, last = max(int(lines[1]), 1), int(lines[2])
         text = "".join(text.splitlines(keepends=True)[first - 1 : last])
         name = f"{name}, lines {first} to {last}"
     return [_make_note(part, f"The user attached the file {name}:\n{text}"), part]
+
+
+def _list_folder(path: Path) -> str:
+    """Return the names in an attached folder, one a line. Raises OperationError if it can't be read."""
+    try:
+        with os.scandir(path) as entries:
+            names = sorted(
+                f"{escape_path(entry.name)}/" if entry.is_dir() else escape_path(entry.name) for entry in entries
+            )
+    except OSError as error:
+        raise OperationError("BadRequest", f"The attached folder {path} can't be read: {error.strerror}.") from error
+    more = len(names) - ATTACHED_NAMES.value
+    return "\n".join([*names[: ATTACHED_NAMES.value], *([f"(and {more} more)"] if more > 0 else [])]) or "(nothing)"
 
 
 def _make_data_url_parts(part: FilePart) -> list[Part]:

@@ -1,7 +1,9 @@
 """The entry point of the program `codeloop`: answers `--version` at once and leaves the rest to the command table."""
 
 import gc
+import os
 import sys
+from io import TextIOWrapper
 
 from codeloop.cli.bootstrap import catch_signals, end_interrupted, exit_at_once
 
@@ -16,6 +18,7 @@ _COLLECTION_THRESHOLD = 100_000
 
 def main() -> None:
     """Run the command line."""
+    _use_utf8()
     # Neither click nor any command is loaded for the version.
     if sys.argv[1:] == ["--version"]:
         from codeloop.kit.version import VERSION
@@ -39,6 +42,16 @@ def main() -> None:
         exit_at_once(error.code)
         # It returned, because the interpreter has to print a message or report that stdout is closed.
         raise
+
+
+def _use_utf8() -> None:
+    """Make names, texts and output UTF-8 in every locale; in one of another charset, the program starts again."""
+    if sys.getfilesystemencoding() != "utf-8" and sys.executable:
+        os.execv(sys.executable, [sys.executable, "-X", "utf8", *sys.orig_argv[1:]])
+    for stream in (sys.stdout, sys.stderr):
+        # The user may have asked for another one by PYTHONIOENCODING.
+        if isinstance(stream, TextIOWrapper) and stream.encoding != "utf-8":
+            stream.reconfigure(errors="replace")
 
 
 def _report_crash(kind: type[BaseException], error: BaseException, trace: "TracebackType | None") -> None:

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 from codeloop.client.client import Client
 from codeloop.kit.paths import expand_user_path
-from codeloop.kit.text.mentions import list_mentions, list_resource_mentions
+from codeloop.kit.text.mentions import list_resource_mentions, list_spellings
 from codeloop.schema.api.agents import AGENT_LIST
 from codeloop.schema.api.files import FILE_LIST, FileNode, FileQuery
 from codeloop.schema.api.mcp import MCP_STATUS, RESOURCE_LIST
@@ -18,10 +18,10 @@ from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput
 from codeloop.schema.errors import OperationError
 from codeloop.schema.limits import COMMAND_FILES
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.part import FileSource, ResourceSource, locate_mention
+from codeloop.schema.part import FOLDER_MIME, FileSource, ResourceSource, locate_mention
 
-_FILE_WITH_LINES = r"(.+?)#(\d{1,9})(?:-(\d{1,9}))?"
-"""A file and lines of it: `src/main.py#10-20`, `src/main.py#10`."""
+_FILE_WITH_LINES = r"(.+?)[#:]L?(\d{1,9})(?:-L?(\d{1,9}))?"
+"""A file and lines of it: `src/main.py#10-20`, `src/main.py:10`, `src/main.py#L10-L20`."""
 
 
 async def find_mentions(
@@ -32,8 +32,8 @@ async def find_mentions(
     `note` is called with a line about each mention that looks like a file but is not one.
     """
     # Each name costs a request to the server.
-    names = list_mentions(text)[: COMMAND_FILES.value]
-    if not names:
+    mentions = list_spellings(text)[: COMMAND_FILES.value]
+    if not mentions:
         return []
     agents = await client.call(AGENT_LIST, NoArguments())
     subagents = {agent.name for agent in agents if agent.mode != "primary"}
@@ -41,21 +41,21 @@ async def find_mentions(
     # Both spellings: among the names of files, that of a resource ends at its first colon, unless it is quoted.
     resource_names = {name for each in resources for name in (str(each.filename), str(each.filename).partition(":")[0])}
     parts: list[FilePartInput | AgentPartInput] = [*resources]
-    for name in names:
+    for spellings in mentions:
+        name = spellings[-1]
         if name in resource_names:
             continue
         if name in subagents:
             parts.append(AgentPartInput(name=name))
             continue
-        mentioned_file = await _find_file(client, name)
-        if mentioned_file is None:
-            # Other words after an @ are taken for text, such as the name of a person or a decorator.
-            if "/" in name or "." in name:
-                note(f"@{name} does not exist and was not attached.")
-        elif mentioned_file.node.type == "file":
-            parts.append(_make_file_part(mentioned_file, name, text))
-        else:
-            note(f"@{name} is a directory and was not attached.")
+        found = [(spelling, file) for spelling in spellings if (file := await _find_file(client, spelling)) is not None]
+        # A folder only if nothing longer is a file: of `@app/(auth)/a.ts`, `app/` is the beginning.
+        files = [each for each in found if each[1].node.type == "file"] or found
+        if files:
+            parts.append(_make_file_part(files[0][1], files[0][0], text))
+        # Other words after an @ are taken for text, such as the name of a person or a decorator.
+        elif "/" in name or "." in name:
+            note(f"@{name} does not exist and was not attached.")
     return parts
 
 
@@ -79,10 +79,10 @@ async def _find_file(client: Client, name: str) -> _MentionedFile | None:
 
 
 def _make_file_part(mentioned_file: _MentionedFile, name: str, text: str) -> FilePartInput:
-    """Return the part for a file that a prompt's text mentions by this name."""
+    """Return the part for a file or folder that a prompt's text mentions by this name."""
     node = mentioned_file.node
     return FilePartInput(
-        mime=mimetypes.guess_type(node.path)[0] or "text/plain",
+        mime=FOLDER_MIME if node.type == "directory" else mimetypes.guess_type(node.path)[0] or "text/plain",
         url=Path(node.absolute).as_uri() + mentioned_file.line_query,
         filename=name,
         source=FileSource(path=name, text=locate_mention(name, text)),

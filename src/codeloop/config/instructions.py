@@ -12,13 +12,22 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.config.files import describe_os_error
+from codeloop.config.instruction_rules import RULES_FOLDER, list_imports, list_rule_files, split_rule
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
+from codeloop.kit.guarded_paths import is_secret
+from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import read_start
 from codeloop.schema.config import Config
 from codeloop.schema.limits import CONFIG_DEPTH, INSTRUCTION_BYTES, INSTRUCTION_ENTRIES, INSTRUCTION_FILES
 
 INSTRUCTION_FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
+# Beside these: what one person adds for one project, and does not commit.
+_LOCAL_FILE_NAME = "CLAUDE.local.md"
+# How many imports may lead from an instruction file to another one.
+_MAX_HOPS = 4
+# Of an import that names no file, these are worth a warning; `@types/node` is no import.
+_TEXT_SUFFIXES = (".md", ".mdc", ".txt")
 _PATTERN_CHARACTERS = r"[*?\[]"
 # `**` does not descend into these: they are large, and their files are not the project's own.
 _SKIPPED_FOLDERS = frozenset((".git", "node_modules", ".venv", "__pycache__"))
@@ -41,18 +50,24 @@ class Instructions(Struct, frozen=True):
 def read_instructions(project_root: ProjectRoot, paths: Paths, config: Config, *, trusted: bool) -> Instructions:
     """Read the global file, one file of each folder from the work tree's top down, then those of `config.instructions`.
 
-    A folder's AGENTS.md replaces its CLAUDE.md. The files of an untrusted project are read too, since they are only
+    A folder's AGENTS.md replaces its CLAUDE.md; its CLAUDE.local.md and its rules for all files come after it, and
+    after each file those that it imports. The files of an untrusted project are read too, since they are only
     data, but a link that leads out of its work tree is not followed. A file that can't be read becomes a warning.
     """
     reader = _InstructionReader(project_root, trusted=trusted)
+    reader.own_folders = (paths.config, paths.opencode_config, paths.claude_home)
     for file in (paths.config / "AGENTS.md", paths.opencode_config / "AGENTS.md", paths.claude_home / "CLAUDE.md"):
         if reader.add(file, is_ours=True):
             break
+    for file in list_rule_files(paths.claude_home.parent):
+        reader.add(file, is_ours=True)
     folders = project_root.folders
     for folder in folders:
         for name in INSTRUCTION_FILE_NAMES:
             if reader.add(folder / name):
                 break
+        for file in (folder / _LOCAL_FILE_NAME, *list_rule_files(folder)):
+            reader.add(file)
     for pattern in config.instructions:
         # The warnings about the configuration name URLs (`find_unsupported_keys`).
         if pattern.startswith(("http://", "https://")):
@@ -72,6 +87,7 @@ def read_instructions(project_root: ProjectRoot, paths: Paths, config: Config, *
 class _InstructionReader(Struct):
     """Reads instruction files, each once, and collects warnings.
 
+    `own_folders`: those of the user's own instructions, from which a trusted project may import.
     `remaining_entries`: how many more files and folders may be listed for patterns.
     """
 
@@ -79,10 +95,11 @@ class _InstructionReader(Struct):
     trusted: bool
     files: list[Instruction] = struct_field(default_factory=list[Instruction])
     warnings: list[str] = struct_field(default_factory=list[str])
+    own_folders: tuple[Path, ...] = ()
     read_files: set[Path] = struct_field(default_factory=set[Path])
     remaining_entries: int = struct_field(default_factory=lambda: INSTRUCTION_ENTRIES.value)
 
-    def add(self, file: Path, *, is_ours: bool = False, is_exact: bool = True) -> bool:
+    def add(self, file: Path, *, is_ours: bool = False, is_exact: bool = True, hops: int = 0) -> bool:
         """Read a file, unless it was read already. Return False if it is missing, unreadable or may not be read.
 
         True also stands for one that is left out because there are too many: a warning says so.
@@ -110,8 +127,44 @@ class _InstructionReader(Struct):
         text = self._read(file)
         if text is None:
             return False
+        if f"/{RULES_FOLDER}/" in str(file):
+            rule = split_rule(text)
+            if rule.globs:
+                # `read` gives it with the first of these files.
+                return True
+            text = rule.text
         self.files.append(Instruction(file, text))
+        for name in list_imports(text):
+            self._add_import(file, name, is_ours=is_ours, hops=hops + 1)
         return True
+
+    def _add_import(self, importer: Path, name: str, *, is_ours: bool, hops: int) -> None:
+        """Read a file that another one imports: of a project, in its work tree, or among the user's own instructions.
+
+        Anything else is left out, with a warning: a repository could have any file of the user sent to a model.
+        """
+        path = Path(os.path.normpath(importer.parent / expand_user_path(name)))
+        try:
+            real, is_file = path.resolve(), path.is_file()
+        except (OSError, RuntimeError, ValueError):
+            return
+        if not is_file:
+            if name.endswith(_TEXT_SUFFIXES):
+                self.warnings.append(f"{importer}: @{name} does not exist: not read.")
+        elif real in self.read_files:
+            return
+        elif hops > _MAX_HOPS:
+            self.warnings.append(f"{importer}: @{name} is more than {_MAX_HOPS} imports away: not read.")
+        elif not is_ours and is_secret(str(real)):
+            self.warnings.append(f"{importer}: @{name} may hold secrets: not read.")
+        elif is_ours or real.is_relative_to(self.project_root.root):
+            self.add(path, is_ours=is_ours, hops=hops)
+        elif self.trusted and real.suffix == ".md" and any(real.is_relative_to(each) for each in self.own_folders):
+            self.add(path, is_ours=True, hops=hops)
+        else:
+            self.warnings.append(
+                f"{importer}: @{name} is outside the project: not read. Name it in your configuration's `instructions`."
+            )
 
     def _read(self, file: Path) -> str | None:
         limit = INSTRUCTION_BYTES.value

@@ -91,19 +91,26 @@ def _read_home(
     return Home(path, names, is_project=is_project, is_foreign=is_foreign, is_claude=is_claude)
 
 
-def find_files(folder: Path, is_wanted: Callable[[str], bool]) -> list[Path]:
+def find_files(folder: Path, is_wanted: Callable[[str], bool], *, follow_links: bool = False) -> list[Path]:
     """Return the files below a folder whose names `is_wanted` accepts, sorted. Never fails.
 
-    Links to folders are not followed. What is deeper than EXTEND_DEPTH, or after EXTEND_ENTRIES entries, is left out.
+    With `follow_links` those in linked folders too, each folder once. What is deeper than EXTEND_DEPTH, or after
+    EXTEND_ENTRIES entries, is left out.
     """
     paths: list[Path] = []
+    seen: set[str] = set()
     entries = 0
-    for top, folders, files in os.walk(folder):
+    for top, folders, files in os.walk(folder, followlinks=follow_links):
         entries += len(folders) + len(files)
         if entries > EXTEND_ENTRIES.value:
             break
-        if len(Path(top).relative_to(folder).parts) + 1 >= EXTEND_DEPTH.value:
+        if follow_links and (real := os.path.realpath(top)) not in seen:
+            seen.add(real)
+        elif follow_links:
             # Clearing the list in place stops `os.walk` from descending further.
+            folders.clear()
+            continue
+        if len(Path(top).relative_to(folder).parts) + 1 >= EXTEND_DEPTH.value:
             folders.clear()
         paths += [Path(top, name) for name in files if is_wanted(name)]
     return sorted(paths)

@@ -63,7 +63,7 @@ def find_skills(
     warnings: list[str] = []
     for folder, is_project in _list_skill_folders(project_root, config, paths, homes):
         bound = project_root.root if is_project else None
-        for file in find_files(folder, lambda name: name == "SKILL.md"):
+        for file in find_files(folder, lambda name: name == "SKILL.md", follow_links=True):
             try:
                 skill = _read_head(file, is_project=is_project, bound=bound)
             except CodeloopError as error:
@@ -123,29 +123,32 @@ def _read_head(file: Path, *, is_project: bool, bound: Path | None) -> SkillFile
     try:
         # Only the head is needed for the listing; the body is read when the skill is loaded.
         text = read_start(file, SKILL_HEAD.value).decode("utf-8", "replace")
-        head = split_frontmatter(text).head
+        page = split_frontmatter(text)
+        head = page.head
     except OSError as error:
         raise CodeloopError(f"{file} can't be read: {describe_os_error(error)}.") from error
     except FrontmatterError as error:
         raise CodeloopError(f"{file}:{error.line}: {error}.") from error
     name, description = head.get("name"), head.get("description")
-    if not isinstance(name, str) or not re.fullmatch(_NAME, name) or len(name) > _MAX_NAME_CHARS:
-        raise CodeloopError(
-            f"{_locate_key(file, text, 'name')}: name: expected up to {_MAX_NAME_CHARS} lower-case letters, digits, "
-            "hyphens."
-        )
+    if not isinstance(name, str) or not _is_name(name):
+        # As other programs do.
+        name = _make_name(file.parent.name, name)
     if not isinstance(description, str) or not description.strip():
-        raise CodeloopError(
-            f"{_locate_key(file, text, 'description')}: description: expected a text that says when to use it."
-        )
+        lines = (line.strip("# \t") for line in page.body.splitlines())
+        description = next(filter(None, lines), "")
+    if not name or not description:
+        raise CodeloopError(f"{file}:1: a skill has a text, in a folder that names it.")
     return SkillFile(name, description.strip(), file, is_project, bound)
 
 
-def _locate_key(file: Path, text: str, key: str) -> str:
-    """Return the file with the line of a key in its head; the first line if the key is missing."""
-    match = re.search(rf"^{key}\s*:", text, re.MULTILINE)
-    line = text.count("\n", 0, match.start()) + 1 if match else 1
-    return f"{file}:{line}"
+def _is_name(name: str) -> bool:
+    return re.fullmatch(_NAME, name) is not None and len(name) <= _MAX_NAME_CHARS
+
+
+def _make_name(*texts: object) -> str:
+    """Return the first of some texts that is a name, or can be made one: `Title Case` -> `title-case`; else ""."""
+    names = [re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-") for text in texts if isinstance(text, str)]
+    return next(filter(_is_name, names), "")
 
 
 def load_skill(skill_file: SkillFile) -> Skill:

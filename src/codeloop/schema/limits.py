@@ -124,6 +124,7 @@ PROJECT_CHECK = Limit("app.project_check", 60_000, "ms", "how often idle directo
 OPEN_PROJECTS = Limit("app.projects", 100, "count", "directories open at once; the longest unused one is closed")
 CHOSEN_ID = Limit("app.chosen_id", 128, "characters", "a longer id that a client chose for a message is refused")
 ATTACHED_FILE = Limit("app.attached_file", 5 * 1024 * 1024, "bytes", "a larger text file named in a prompt is refused")
+ATTACHED_NAMES = Limit("app.attached_names", 200, "count", "of a folder named in a prompt, more names are left out")
 CLIENT_LOG = Limit("app.client_log", 4_000, "characters", "a client's longer line for the log is cut")
 SESSION_SEARCH_TIME = Limit("app.session_search", 3_000, "ms", "a search in sessions ends with what it has found")
 SESSION_SEARCH_TEXT = Limit("app.session_search_text", 500, "characters", "a longer text to search for is refused")

@@ -49,6 +49,10 @@ class FilePartSourceText(Wire):
     end: int
 
 
+FOLDER_MIME = "application/x-directory"
+"""The type of an attached folder, of which the names in it are sent."""
+
+
 def locate_mention(name: str, text: str) -> FilePartSourceText:
     """Return the place of the mention of a name in a text; for a name that is mentioned twice, the first."""
     mention = next((each for each in (f'@"{name}"', f"@{name}") if each in text), f"@{name}")

@@ -257,6 +257,20 @@ async def test_instructions_of_the_folder_are_loaded_once(tmp_path: Path) -> Non
     assert "of a" not in again.output
 
 
+async def test_a_rule_for_some_files_comes_with_the_first_of_them(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    root = ctx.workspace.root
+    (root / ".claude/rules").mkdir(parents=True)
+    (root / ".claude/rules/py.md").write_text("---\npaths: '**/*.py'\n---\nwrite types")
+    for name in ("a.py", "b.py", "c.txt"):
+        (root / name).write_text("x\n")
+    assert (await run(ctx, "c.txt")).metadata["loaded"] == []
+    first = await run(ctx, "a.py")
+    assert "write types\n" in first.output
+    assert "paths:" not in first.output
+    assert (await run(ctx, "b.py")).metadata["loaded"] == []
+
+
 async def test_instructions_are_never_loaded_from_outside(tmp_path: Path) -> None:
     ctx = make_context(tmp_path)
     (tmp_path / "secret").write_text("secret words")

@@ -4,7 +4,6 @@ An agent there may use the tools that it lists, or all; its model is one of its 
 `extend/agents.py` resolves. Other keys of a page are ignored.
 """
 
-import re
 from typing import Any
 
 from msgspec import Struct
@@ -12,12 +11,10 @@ from msgspec import Struct
 from codeloop.config.forms.claude_rules import convert_pattern, list_permissions, list_tool_names, split_rule
 from codeloop.extend.homes import is_valid_name
 from codeloop.kit.jsonc import is_list
-from codeloop.kit.text.frontmatter import Frontmatter, FrontmatterError, split_frontmatter
+from codeloop.kit.text.frontmatter import FrontmatterError, split_frontmatter
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.wire import JSON
 
-# Matches `key: value`.
-_HEAD_LINE = r"(?m)^([A-Za-z][\w-]*):[ \t]*(.*?)[ \t]*\r?$"
 _INHERITED_VALUES = frozenset(("", "inherit", "default"))
 _MAX_DESCRIPTION_CHARS = 200
 
@@ -31,7 +28,7 @@ class ClaudePage(Struct, frozen=True):
 
 def read_agent(stem: str, text: str) -> ClaudePage:
     """Read an agent; `stem` is the name of its file. Raises FrontmatterError: there is no head with its fields."""
-    page = _split_page(text)
+    page = split_frontmatter(text)
     head = page.head
     if not head:
         raise FrontmatterError("there is no head that names and describes the agent", 1)
@@ -58,7 +55,7 @@ def read_agent(stem: str, text: str) -> ClaudePage:
 
 def read_command(name: str, text: str) -> ClaudePage:
     """Read a command; `name` is its path below the folder of commands. Raises FrontmatterError: it has no text."""
-    page = _split_page(text)
+    page = split_frontmatter(text)
     head, body = page.head, page.body.strip()
     if not body:
         raise FrontmatterError("there is no text below the head; it is the command's prompt", 1)
@@ -76,18 +73,6 @@ def read_command(name: str, text: str) -> ClaudePage:
             values[key] = value
     # Claude Code calls the command of `team/review.md` `/team:review`.
     return ClaudePage(name.replace("/", ":"), values)
-
-
-def _split_page(text: str) -> Frontmatter:
-    """Split a page; a head that is not YAML is parsed line by line, as `key: value`."""
-    try:
-        return split_frontmatter(text)
-    except FrontmatterError:
-        # Claude Code accepts heads that are not valid YAML, such as a description with an unquoted colon.
-        parts = re.split(r"^---[ \t]*\r?$", text.removeprefix("\ufeff"), maxsplit=2, flags=re.MULTILINE)
-        if len(parts) < 3 or parts[0].strip():
-            raise
-        return Frontmatter({key: value.strip("\"'") for key, value in re.findall(_HEAD_LINE, parts[1])}, parts[2])
 
 
 def _to_text(value: Any) -> str:

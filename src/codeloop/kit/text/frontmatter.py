@@ -10,8 +10,12 @@ from codeloop.kit.text.patterns import compile_once
 
 _FENCE = r"---[ \t]*\r?(?:\n|\Z)"
 _CLOSING = r"(?m)^---[ \t]*\r?$"
-# A value in which a colon would make invalid YAML: `description: Use this: often`.
-_PLAIN_PAIR = r"""(?m)^([A-Za-z_][\w-]*):[ \t]+(?![\[{"'|>&*!%@`#])(.*:.*?)[ \t]*\r?$"""
+# A key at the start of a line with its value, and the indented lines that go on with it.
+_ENTRY = r"(?m)^([A-Za-z_][\w-]*):(?:[ \t]+(.*?))?[ \t]*\r?(?:\n((?:[ \t]+.*(?:\n|\Z)|[ \t]*\r?\n)*)|\Z)"
+# The beginnings of values that are no texts: a block, a tag, a list or mapping without its end.
+_NO_TEXT = r"[|>]|!!|\[[^\]]*\Z|\{[^}]*\Z"
+_PAIR_BELOW = r"(?m)^[ \t]+(?:- |[\w-]+:)"
+_NOT_ENTRY = r"(?m)^[^\s#]"
 
 _MAX_DEPTH = 64
 
@@ -34,7 +38,8 @@ class Frontmatter(Struct, frozen=True):
 def split_frontmatter(text: str) -> Frontmatter:
     """Split a text into its head and its body. The body starts after the line that closes the head, unchanged.
 
-    A head that is invalid YAML only because of a colon in a one-line text (`description: Use this: often`) is accepted.
+    In a head that is not valid YAML, each key is read alone, and a text that is not valid YAML is taken as it is:
+    people write `description: Use this: often` and `argument-hint: [file] [line]`.
     Raises FrontmatterError with the line.
     """
     text = text.removeprefix("\ufeff")
@@ -55,15 +60,31 @@ def _parse_head(source: str) -> dict[str, Any]:
     try:
         head = _load_yaml(source)
     except YAMLError as error:
-        try:
-            head = _load_yaml(re.sub(_PLAIN_PAIR, _quote_value, source))
-        except YAMLError:
+        if (head := _parse_entries(source)) is None:
             raise FrontmatterError(*_describe_yaml_error(error)) from error
     if head is None:
         return {}
     if not is_object(head):
         raise FrontmatterError(f"expected `key: value` lines, found a {type(head).__name__}", 2)
     return {str(key): value for key, value in head.items()}
+
+
+def _parse_entries(source: str) -> dict[str, Any] | None:
+    """Return the keys of a head, each read alone; None: something besides texts is not valid YAML."""
+    from yaml import YAMLError
+
+    head: dict[str, Any] = {}
+    if re.search(_NOT_ENTRY, re.sub(_ENTRY, "", source)) is not None:
+        return None
+    for entry in re.finditer(_ENTRY, source):
+        try:
+            head |= _load_yaml(entry[0])
+        except YAMLError:
+            # A mapping or list below the key, or one that is not closed, may be rules, which must not be lost.
+            if not entry[2] or re.match(_NO_TEXT, entry[2]) or re.search(_PAIR_BELOW, entry[3] or ""):
+                return None
+            head[entry[1]] = " ".join([entry[2].strip("\"'"), *(entry[3] or "").split()])
+    return head
 
 
 def _load_yaml(source: str) -> Any:
@@ -90,11 +111,6 @@ def _check_depth(loader: Any, begin: type, end: type) -> None:
         depth += isinstance(event, begin) - isinstance(event, end)
         if depth > _MAX_DEPTH:
             raise FrontmatterError("it is nested too deeply", event.start_mark.line + 2)
-
-
-def _quote_value(pair: re.Match[str]) -> str:
-    text = pair[2].replace("'", "''")
-    return f"{pair[1]}: '{text}'"
 
 
 def _describe_yaml_error(error: Exception) -> tuple[str, int]:

@@ -19,10 +19,10 @@ from codeloop.schema.limits import SANDBOXES_KEPT
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.command_bounds import compute_bounds
 from codeloop.workspace.sandbox.git_folders import GitFolders, PreparedGit
-from codeloop.workspace.sandbox.launcher.libc import identify_file
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES, TEMPORARY_FOLDERS
+from codeloop.workspace.sandbox.plan_rows import identify_files, list_guarded, list_plan_rows
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import (
     HOME_NAME,
@@ -164,7 +164,7 @@ class Sandboxes:
         can_mount = any(each in _MOUNTING_BACKENDS and each not in self.refused for each in self._backends)
         git = await self.git.prepare(policy) if can_mount else PreparedGit()
         # A mount covers a file, not a path: where a file was replaced, the new one is not covered.
-        identities = (*_identify_files(policy), *git.identities)
+        identities = (*identify_files(policy), *git.identities)
         for sandbox in [sandbox for sandbox in self._sandboxes if sandbox.starter.is_lost]:
             self._sandboxes.remove(sandbox)
             await self._close_proxies(sandbox.starter)
@@ -344,12 +344,12 @@ class Sandboxes:
         """
         replaced: Path | None = None
         for _ in range(_ATTEMPTS):
-            before = _identify_files(policy)
+            before = identify_files(policy)
             try:
                 starter = await self._start_backend(backend, policy, temporary, git)
                 return Sandbox(backend, policy, starter, (*before, *git.identities), git)
             except OSError:
-                pairs = zip(_list_guarded(policy), before, _identify_files(policy), strict=True)
+                pairs = zip(list_guarded(policy), before, identify_files(policy), strict=True)
                 replaced = next((path for path, old, new in pairs if old != new), None)
                 if replaced is None:
                     raise
@@ -380,7 +380,7 @@ class Sandboxes:
                 layered=(),
             )
         rows = [f"kind {backend}", f"temporary {temporary}"]
-        rows += [f"processes {self._bounds.processes}", f"memory {self._bounds.memory}", *_list_plan_rows(policy)]
+        rows += [f"processes {self._bounds.processes}", f"memory {self._bounds.memory}", *list_plan_rows(policy)]
         for mount in git.mounts:
             rows += [f"bind {'rw' if mount.is_writable else 'ro'}", f"source {mount.source}", f"point {mount.point}"]
         if private is not None:
@@ -414,23 +414,3 @@ class Sandboxes:
             await self._close_proxies(None)
             self._network = await (await self._start_base()).make_sandbox(["kind network"])
         return self._network
-
-
-def _list_plan_rows(policy: SandboxPolicy) -> list[str]:
-    """Return a policy as rows of a plan, as `launcher/plan.py` reads them."""
-    rows = [f"network {'on' if policy.network == 'on' else 'off'}", f"home {policy.home or ''}"]
-    for name in ("writable", "protected", "visible", "hidden", "replaced"):
-        rows += [f"{name} {path}" for path in getattr(policy, name)]
-    rows += [row for path, target in policy.links for row in (f"link {path}", f"target {target}")]
-    rows += [f"replica {policy.replica}"] if policy.replica is not None else []
-    return rows
-
-
-def _list_guarded(policy: SandboxPolicy) -> tuple[Path, ...]:
-    """Return the paths at which a replaced file would not be mounted or covered."""
-    return (*policy.writable, *policy.protected, *policy.hidden)
-
-
-def _identify_files(policy: SandboxPolicy) -> tuple[bytes, ...]:
-    """Return the identity of each file that a policy's paths name now."""
-    return tuple(map(identify_file, _list_guarded(policy)))
