@@ -65,7 +65,9 @@ def test_calls_of_several_messages_are_one_line_that_opens() -> None:
     view.toggle(fold.key, view.log.ids[1])
     rows = show(view)
     assert rows[1:4] == ["✓ read 3 files, searched 1 time", "✓ read a.py", "✓ read b.py"]
-    assert rows[4].startswith("▸ Thought") and rows[5] == "✓ read c.py" and rows[6].startswith("✓ grep TODO")
+    assert rows[4].startswith("▸ Thought")
+    assert rows[5] == "✓ read c.py"
+    assert rows[6].startswith("✓ grep TODO")
     view.toggle(fold.key, view.log.ids[1])
     assert show(view)[1:] == [line]
 
@@ -77,7 +79,8 @@ def test_each_message_that_comes_joins_the_line() -> None:
     assert show(view)[1:] == ["✓ read a.py"]
     for message in messages[2:]:
         view.log.add([message])
-        drawn = show(view)
+        show(view)
+    drawn = show(view)
     assert drawn[1:] == ["✓ read 2 files, searched 1 time  a.py, b.py, x", "✓ edit a.py", "✓ read c.py"]
     assert drawn == show(whole)
 
@@ -86,7 +89,8 @@ def test_each_message_that_comes_joins_the_line() -> None:
 def test_what_must_be_seen_ends_the_row(between: Callable[[], Part]) -> None:
     view, _ = open_view([read("a.py")], [between()], [read("b.py")])
     rows = show(view)
-    assert "✓ read a.py" in rows and "✓ read b.py" in rows
+    assert "✓ read a.py" in rows
+    assert "✓ read b.py" in rows
 
 
 def test_an_opened_call_stands_by_itself() -> None:

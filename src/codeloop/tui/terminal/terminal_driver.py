@@ -122,16 +122,19 @@ class _BoundedWriter(WriterThread):
     """Textual's writer thread, except that `write` raises after _STALL_TIMEOUT if the terminal reads nothing."""
 
     def __init__(self, file: TextIO) -> None:
-        super().__init__(cast("Any", _ErrorProofFile(file.fileno(), file.encoding)))
+        self._output = _ErrorProofFile(file.fileno(), file.encoding)
+        self._queued_count = 0
+        super().__init__(cast("Any", self._output))
 
     def write(self, text: str) -> None:
         """Queue a text. Raises Full if the terminal reads nothing."""
         self._queue.put(text, timeout=_STALL_TIMEOUT)
+        self._queued_count += 1
 
     @property
-    def is_queue_empty(self) -> bool:
-        """Whether all queued texts were written, or are just being written."""
-        return self._queue.empty()
+    def is_idle(self) -> bool:
+        """Whether the terminal has taken all queued texts."""
+        return self._output.written_count == self._queued_count
 
     def stop(self) -> None:
         """Write the queue and stop, unless the terminal reads nothing."""
@@ -151,12 +154,16 @@ class _ErrorProofFile:
         self._encoding = encoding
         self._texts: list[str] = []
         self._length = 0
+        self._taken_count = 0
+        self.written_count = 0
+        """How many texts the terminal has taken."""
 
     def fileno(self) -> int:
         return self._descriptor
 
     def write(self, text: str) -> None:
         self._texts.append(text)
+        self._taken_count += 1
         self._length += len(text)
         if self._length > _FLUSH_LENGTH:
             self.flush()
@@ -166,6 +173,7 @@ class _ErrorProofFile:
         self._texts, self._length = [], 0
         with suppress(OSError):
             write_all(self._descriptor, data)
+        self.written_count = self._taken_count
 
 
 BACKGROUND_QUERY = "\x1b]11;?\x1b\\"
@@ -236,13 +244,19 @@ class TerminalDriver(LinuxDriver):
             self.is_stalled = True
             self._loop.call_later(_STALL_CHECK_INTERVAL, self._check_stall)
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether the terminal has not yet taken all that was written."""
+        return isinstance(self._writer_thread, _BoundedWriter) and not self._writer_thread.is_idle
+
     def _check_stall(self) -> None:
         """Redraw everything once the terminal reads again."""
         if not isinstance(self._writer_thread, _BoundedWriter):
             return
-        if self._writer_thread.is_queue_empty:
+        if self._writer_thread.is_idle:
             self.is_stalled = False
-            self._app.refresh(layout=True)
+            if isinstance(self._app, TerminalApp):
+                self._app.redraw()
         else:
             self._loop.call_later(_STALL_CHECK_INTERVAL, self._check_stall)
 
