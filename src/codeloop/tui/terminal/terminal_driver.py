@@ -188,6 +188,10 @@ _STALL_CHECK_INTERVAL = 0.1
 """Seconds between two checks whether a stalled terminal reads again."""
 
 
+_FOREGROUND_CHECK_INTERVAL = 0.2
+"""Seconds between two checks whether a shell has brought this process to the foreground."""
+
+
 class TerminalClosed(Message):
     """The terminal was closed."""
 
@@ -211,11 +215,19 @@ class TerminalDriver(LinuxDriver):
     _watcher: _TerminalWatcher | None = None
     _wake_pipe: tuple[int, int] | None = None
     """A pipe that wakes the input thread, to stop it."""
+    _is_behind = False
+    """Whether the process was stopped and continued in the background without restoring the terminal before."""
     is_stalled = False
     """Whether the terminal does not read what is written."""
 
     def start_application_mode(self) -> None:
-        """Set up the terminal for the UI, at the start and after a suspension."""
+        """Set up the terminal for the UI, at the start and after a suspension, once this process may use it."""
+        # The terminal stops a process in the background that changes its modes (after `bg`, or `codeloop &`).
+        if not self._is_in_foreground:
+            self._must_signal_resume = True
+            self._loop.call_later(_FOREGROUND_CHECK_INTERVAL, self.start_application_mode)
+            return
+        self._is_behind = False
         use_writer(_BoundedWriter)
         self.is_stalled = False
         self._wake_pipe = self._wake_pipe or os.pipe()
@@ -227,7 +239,9 @@ class TerminalDriver(LinuxDriver):
             self._watcher.set_on(True)
 
     def stop_application_mode(self) -> None:
-        """Restore the terminal, at the end and before a suspension."""
+        """Restore the terminal, at the end and before a suspension; nothing is done if the UI does not have it."""
+        if self._writer_thread is None:
+            return
         if isinstance(self._app, TerminalApp):
             self.write(self._app.exit_sequence)
         if os.environ.get("TERM") not in PLAIN_TERMINALS:
@@ -236,7 +250,7 @@ class TerminalDriver(LinuxDriver):
 
     def write(self, data: str) -> None:
         """Write to the terminal, unless another program has it, or it is stalled."""
-        if self._writer_thread is None or self.is_stalled:
+        if self._writer_thread is None or self.is_stalled or self._is_behind:
             return
         try:
             self._writer_thread.write(data)
@@ -259,6 +273,15 @@ class TerminalDriver(LinuxDriver):
                 self._app.redraw()
         else:
             self._loop.call_later(_STALL_CHECK_INTERVAL, self._check_stall)
+
+    @property
+    def _is_in_foreground(self) -> bool:
+        """Whether this process may use the terminal: a shell has not put it into the background."""
+        try:
+            return os.tcgetpgrp(self.fileno) == os.getpgrp()
+        except OSError:
+            # It is no terminal that has a foreground.
+            return True
 
     def disable_input(self) -> None:
         """Stop the input thread."""
@@ -304,7 +327,12 @@ class TerminalDriver(LinuxDriver):
 
     def _resume(self) -> None:
         """Set up the terminal again after a suspension that was not noticed, since a shell has used it meanwhile."""
-        if self._writer_thread is not None:
+        if self._writer_thread is None:
+            return
+        self._is_behind = not self._is_in_foreground
+        if self._is_behind:
+            self._loop.call_later(_FOREGROUND_CHECK_INTERVAL, self._resume)
+        else:
             self.suspend_application_mode()
             self._must_signal_resume = True
             self.resume_application_mode()
