@@ -98,7 +98,7 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
         ),
         pytest.param(
             call("bash", command="git push", description="Pushes", outside="it needs the SSH key"),
-            ["Run a command outside the sandbox (bash)", "  │ because: it needs the SSH key", "  │ git push"],
+            ["Run a command outside the sandbox (bash)", "  │ git push", "  │ the model says: it needs the SSH key"],
             marks=pytest.mark.skipif(not has_sandbox(), reason="no sandbox can be had here"),
         ),
         (call("bash", command="touch x", workdir="sub"), ["Run a command (bash)", "  │ touch x", "  │ in "]),

@@ -48,6 +48,7 @@ class DrawingTerminal:
     def __post_init__(self) -> None:
         self._rest = ""
         self._at = self._saved = (0, 0)
+        self._region = (0, self.rows)
         self._colour: tuple[int, int, int] | None = None
         self._upload: list[tuple[dict[str, str], str]] = []
         self.grid = [[Cell() for _ in range(self.columns)] for _ in range(self.rows)]
@@ -112,12 +113,35 @@ class DrawingTerminal:
             self._paint(found["csi"])
         elif found["final"] == "h" and found["csi"] == "?1049":
             self.grid = [[Cell() for _ in range(self.columns)] for _ in range(self.rows)]
+        elif found["final"] in set("CGXKJrST") and not found["csi"].startswith((">", "?", "=", "<")):
+            self._move_or_erase(found["final"], [int(each or 0) for each in found["csi"].split(";") if each])
         elif found["dcs"]:
             self._sixel(found["dcs"])
         elif found["osc"] and found["osc"].startswith("1337;"):
             self._file(found["osc"])
         elif found["apc"]:
             self._kitty(found["apc"])
+
+    def _move_or_erase(self, kind: str, numbers: list[int]) -> None:
+        (y, x), count = self._at, numbers[0] if numbers else 1
+        match kind:
+            case "C":
+                self._at = (y, x + count)
+            case "G":
+                self._at = (y, count - 1)
+            case "X":
+                self.grid[y][x : x + count] = [Cell() for _ in range(count)]
+            case "K":
+                self.grid[y][x:] = [Cell() for _ in range(self.columns - x)]
+            case "J":
+                self.grid = [[Cell() for _ in range(self.columns)] for _ in range(self.rows)]
+            case "r":
+                self._region = (numbers[0] - 1, numbers[1]) if numbers else (0, self.rows)
+            case _:
+                top, bottom = self._region
+                empty = [[Cell() for _ in range(self.columns)] for _ in range(count)]
+                rows = self.grid[top:bottom]
+                self.grid[top:bottom] = [*rows[count:], *empty] if kind == "S" else [*empty, *rows[:-count]]
 
     def _write(self, char: str) -> None:
         y, x = self._at

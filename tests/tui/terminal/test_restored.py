@@ -16,6 +16,12 @@ from tests.support.answers import Answer
 from tests.tui.terminal.screen import ScreenTerminal
 
 READY = "\x1b[?2004h"
+BACKGROUND_JOB = """set -m
+"$@" &
+fg > /dev/null
+echo sent to the background; bg > /dev/null; echo and; fg > /dev/null
+echo ended with $?"""
+"""A shell that begins its job in the background, and continues it there after it was stopped."""
 JOB = """set -m; "$@"; while [ $? -gt 128 ]; do echo back in the shell; fg > /dev/null; done"""
 """A shell that has its job go on whenever it was stopped."""
 
@@ -35,6 +41,21 @@ def until(ready: Callable[[], object], terminal: ScreenTerminal, seconds: float 
     while not ready():
         assert time.monotonic() < end, f"{terminal.lost()}: {terminal.shown[-2000:]!r}"
         terminal.read(0.05)
+
+
+@pytest.mark.slow
+def test_it_takes_the_terminal_only_in_the_foreground(desk: Desk) -> None:
+    terminal = ScreenTerminal(desk, command=["/bin/bash", "-c", BACKGROUND_JOB, "bash", *desk.command])
+    terminal.wait_for("describe a task")
+    terminal.type("¬")
+    terminal.wait_for("¬")
+    terminal.type("\x1a")
+    terminal.wait_for("sent to the background")
+    terminal.wait_for("¬")
+    terminal.type("\x7f\x04")
+    terminal.wait_for("ended with 0")
+    assert terminal.end() == 0
+    assert terminal.lost() == ""
 
 
 @pytest.mark.slow

@@ -68,8 +68,8 @@ def _wrap_warning(text: str, columns: int) -> Iterator[tuple[TextStyle, str]]:
 def _list_rows(request: PermissionRequest, columns: int, max_rows: int) -> Iterator[tuple[TextStyle, str]]:
     """Yield the rows below the title.
 
-    In this order: why it is asked, names that the title can't hold, the diff, the command or the arguments, and the
-    directory and further effects of the answer.
+    In this order: why it is asked, names that the title can't hold, the diff, the command or the arguments, the model's
+    reason, and the directory and further effects of the answer.
     """
     metadata = request.metadata
     other_details = _list_other_details(metadata)
@@ -77,9 +77,6 @@ def _list_rows(request: PermissionRequest, columns: int, max_rows: int) -> Itera
     command, diff, call = metadata.get("command"), metadata.get("diff"), metadata.get("input")
     if isinstance(doubt := metadata.get("doubt"), str):
         for row in quote_text(f"asked although a rule lets it out, since {doubt}", columns, _REASON_ROWS):
-            yield "dim", row
-    if isinstance(reason := metadata.get("reason"), str):
-        for row in quote_text(f"because: {reason}", columns, _REASON_ROWS):
             yield "dim", row
     # A command is quoted itself, and a diff of several files names each of them. With `keep` the question is not about
     # a command, but whether a file that it has written stays.
@@ -100,6 +97,13 @@ def _list_rows(request: PermissionRequest, columns: int, max_rows: int) -> Itera
             yield from _quote_bold(_format_arguments(values), columns, max_rows)
     elif request.permission == "bash":
         yield from _quote_bold("\n".join(request.patterns), columns, max_rows)
+    # Below what is asked for: it is only what the model claims.
+    if isinstance(reason := metadata.get("reason"), str):
+        # Other reasons are the program's own, such as why a file that appeared is asked about.
+        is_claim = request.permission == "sandbox" and "keep" not in metadata
+        speaker = "the model says" if is_claim else "because"
+        for row in quote_text(f"{speaker}: {reason}", columns, _REASON_ROWS):
+            yield "dim", row
     if isinstance(workdir := metadata.get("workdir"), str) and workdir:
         other_details = [f"in {workdir}", *other_details]
     for line in other_details:

@@ -32,7 +32,7 @@ def describe_always(request: PermissionRequest) -> str:
     if not request.always:
         return ""
     workdir = request.metadata.get("workdir")
-    where = f"in {one_line(workdir, MAX_LABEL)}" if isinstance(workdir, str) and workdir else "in this directory"
+    where = f"in {one_line(workdir, MAX_LABEL)}" if isinstance(workdir, str) and workdir else "in this project"
     if request.always == ["*"]:
         return f"{_ALWAYS_EVERYTHING.get(request.permission, f'every {request.permission}')} {where}"
     names = _list_names(request.always, "`{}`")
@@ -179,6 +179,7 @@ _VERBS_BY_TOOL = {
 # What "always" allows, in front of the patterns, by permission; "every" for one that is not here.
 _ALWAYS_PREFIXES = {
     "external_directory": "every tool on every path of",
+    "edit": "changing",
     "read": "reading",
     "skill": "loading",
     "doom_loop": "every repeated call of",

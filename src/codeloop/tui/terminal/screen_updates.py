@@ -52,6 +52,14 @@ class ChangedPartsUpdate(ChopsUpdate):
 class RectangleUpdate(LayoutUpdate):
     """An update of a rectangle of the screen, which is written completely."""
 
+    def list_parts(self) -> Iterator[ChangedPart]:
+        """Yield the parts of the rectangle, row by row."""
+        for line, strips in enumerate(self.strips, self.region.y):
+            column = self.region.x
+            for strip in strips:
+                yield ChangedPart(line, column, column + strip.cell_length, strip)
+                column += strip.cell_length
+
     def render_segments(self, console: Console) -> str:
         """Return the terminal output of the update."""
         column = self.region.x
@@ -59,6 +67,11 @@ class RectangleUpdate(LayoutUpdate):
             f"\x1b[{y + 1};{column + 1}H{render_strips(strips, column, console)}"
             for y, strips in enumerate(self.strips, self.region.y)
         )
+
+
+def has_uncertain_width(text: str) -> bool:
+    """Return whether terminals disagree on the width of a character in a text."""
+    return re.search(_UNCERTAIN_WIDTH, text) is not None
 
 
 def render_strips(strips: Iterable[Strip], column: int, console: Console) -> str:
@@ -78,14 +91,14 @@ def render_strip(strip: Strip, column: int, console: Console) -> str:
     """
     # Nearly every strip has no such character, and is written as it is.
     output = strip.render(console)
-    if output.isascii() or not re.search(_UNCERTAIN_WIDTH, output):
+    if output.isascii() or not has_uncertain_width(output):
         return output
     segments: list[Segment] = []
     for text, style, control in strip:
         parts: list[str] = []
         for start, end, cells in split_graphemes(text):
             character = text[start:end]
-            if re.search(_UNCERTAIN_WIDTH, character):
+            if has_uncertain_width(character):
                 character = f"{' ' * cells}\x1b[{column + 1}G{character}\x1b[{column + cells + 1}G"
             parts.append(character)
             column += cells

@@ -3,16 +3,17 @@
 import os
 import sys
 from collections.abc import Callable, Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from operator import methodcaller
 from typing import Any, Protocol
 
-from rich.console import RenderableType
+from rich.console import Console, RenderableType
 from textual.app import App, ScreenStackError
 from textual.css.query import QueryError
 from textual.geometry import Offset
 from textual.screen import Screen
+from textual.timer import Timer
 from textual.widget import MountError
 from textual.worker import WorkerFailed
 
@@ -30,7 +31,8 @@ from codeloop.tui.terminal.sequences import (
     UNDERLINE_CURSOR,
     needs_visible_cursor,
 )
-from codeloop.tui.terminal.textual_private import ChopsUpdate, LayoutUpdate, resume_signal
+from codeloop.tui.terminal.shown_screen import ShownScreen, erases_in_colour
+from codeloop.tui.terminal.textual_private import ChopsUpdate, CompositorUpdate, LayoutUpdate, resume_signal
 
 _MAX_TITLE_LENGTH, _MAX_TEXT_LENGTH = 60, 200
 """Characters of a notification's title and text."""
@@ -138,9 +140,29 @@ class PicturePainter(Protocol):
         ...
 
 
+_FRAME_WAIT_SECONDS = 0.01
+"""Between two checks whether the terminal has taken a frame."""
+
+
+class _Frame(CompositorUpdate):
+    """The changes of a screen; they are taken when they are rendered."""
+
+    def __init__(self, shown_screen: ShownScreen) -> None:
+        self._shown_screen = shown_screen
+
+    def render_segments(self, console: Console) -> str:
+        """Return the terminal output of the changes."""
+        del console
+        return self._shown_screen.write_changes()
+
+
 class TerminalApp(App[int], inherit_bindings=False):
     """Textual's app with a clipboard that works everywhere, pictures, and a terminal that can be lent to programs."""
 
+    _frame_timer: Timer | None = None
+    """Runs while a frame waits until the terminal has taken the one before."""
+    _written_cursor = Offset(-1, -1)
+    """Where the terminal's cursor was put last."""
     painter: PicturePainter | None = None
     """Draws pictures above the text; None: there are none, or they are drawn as text."""
     exit_sequence = ""
@@ -155,6 +177,10 @@ class TerminalApp(App[int], inherit_bindings=False):
     def window(self) -> _TerminalWindow:
         """The terminal's window title, and attention requests."""
         return _TerminalWindow(self.write_sequence, self.bell)
+
+    @cached_property
+    def _shown_screen(self) -> ShownScreen:
+        return ShownScreen(erases=erases_in_colour(os.environ))
 
     @contextmanager
     def suspend(self) -> Generator[None]:
@@ -216,20 +242,50 @@ class TerminalApp(App[int], inherit_bindings=False):
     def _redraw_everything(self, _app: object) -> None:
         """Redraw everything after a suspension."""
         self.window.restore_title()
+        self.redraw()
+
+    def redraw(self) -> None:
+        """Redraw everything: it is not known what the terminal shows."""
+        self._shown_screen.forget()
         self.refresh(layout=True)
 
     def _display(self, screen: Screen[object], renderable: RenderableType | None) -> None:
-        """Write an update of the screen, in the form of `screen_updates.py`, and note which pictures it erases."""
+        """Write what an update of the screen changes on the terminal; where there are pictures, all of the update."""
         if isinstance(renderable, ChopsUpdate):
             renderable = ChangedPartsUpdate(renderable.chops, renderable.spans, renderable.chop_ends)
         elif isinstance(renderable, LayoutUpdate):
             renderable = RectangleUpdate(renderable.strips, renderable.region)
-        if self.painter is not None and renderable is not None:
-            self.painter.mark_erased(renderable)
         if (offset := self.text_cursor) is not None:
             self.cursor_position = offset
+        if self.painter is not None:
+            # Rows with pictures are not moved, and an update says which pictures it erases.
+            self._shown_screen.forget()
+            if renderable is not None:
+                self.painter.mark_erased(renderable)
+        elif isinstance(renderable, ChangedPartsUpdate | RectangleUpdate) and not self.is_headless:
+            self._shown_screen.resize(self.size.width, self.size.height)
+            self._shown_screen.change(renderable.list_parts(), self.console)
+            self._write_frame()
+            return
         # Called by name, since Textual does not type the method.
         methodcaller("_display", screen, renderable)(super())
+
+    def _write_frame(self) -> None:
+        """Write what has changed, once the terminal has taken the frame before."""
+        if self._frame_timer is not None or not (
+            self._shown_screen.has_changes or self.cursor_position != self._written_cursor
+        ):
+            return
+        if getattr(self._driver, "is_writing", False):
+            self._frame_timer = self.set_timer(_FRAME_WAIT_SECONDS, self._write_waiting_frame)
+            return
+        self._written_cursor = self.cursor_position
+        with suppress(ScreenStackError):
+            methodcaller("_display", self.screen, _Frame(self._shown_screen))(super())
+
+    def _write_waiting_frame(self) -> None:
+        self._frame_timer = None
+        self._write_frame()
 
     @property
     def text_cursor(self) -> Offset | None:

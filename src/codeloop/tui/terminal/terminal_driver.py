@@ -122,16 +122,19 @@ class _BoundedWriter(WriterThread):
     """Textual's writer thread, except that `write` raises after _STALL_TIMEOUT if the terminal reads nothing."""
 
     def __init__(self, file: TextIO) -> None:
-        super().__init__(cast("Any", _ErrorProofFile(file.fileno(), file.encoding)))
+        self._output = _ErrorProofFile(file.fileno(), file.encoding)
+        self._queued_count = 0
+        super().__init__(cast("Any", self._output))
 
     def write(self, text: str) -> None:
         """Queue a text. Raises Full if the terminal reads nothing."""
         self._queue.put(text, timeout=_STALL_TIMEOUT)
+        self._queued_count += 1
 
     @property
-    def is_queue_empty(self) -> bool:
-        """Whether all queued texts were written, or are just being written."""
-        return self._queue.empty()
+    def is_idle(self) -> bool:
+        """Whether the terminal has taken all queued texts."""
+        return self._output.written_count == self._queued_count
 
     def stop(self) -> None:
         """Write the queue and stop, unless the terminal reads nothing."""
@@ -151,12 +154,16 @@ class _ErrorProofFile:
         self._encoding = encoding
         self._texts: list[str] = []
         self._length = 0
+        self._taken_count = 0
+        self.written_count = 0
+        """How many texts the terminal has taken."""
 
     def fileno(self) -> int:
         return self._descriptor
 
     def write(self, text: str) -> None:
         self._texts.append(text)
+        self._taken_count += 1
         self._length += len(text)
         if self._length > _FLUSH_LENGTH:
             self.flush()
@@ -166,6 +173,7 @@ class _ErrorProofFile:
         self._texts, self._length = [], 0
         with suppress(OSError):
             write_all(self._descriptor, data)
+        self.written_count = self._taken_count
 
 
 BACKGROUND_QUERY = "\x1b]11;?\x1b\\"
@@ -178,6 +186,10 @@ ESCAPE_TIMEOUT = 1.2 * constants.ESCAPE_DELAY
 """Seconds without input after which an escape is the key of that name, not the start of a sequence."""
 _STALL_CHECK_INTERVAL = 0.1
 """Seconds between two checks whether a stalled terminal reads again."""
+
+
+_FOREGROUND_CHECK_INTERVAL = 0.2
+"""Seconds between two checks whether a shell has brought this process to the foreground."""
 
 
 class TerminalClosed(Message):
@@ -203,11 +215,19 @@ class TerminalDriver(LinuxDriver):
     _watcher: _TerminalWatcher | None = None
     _wake_pipe: tuple[int, int] | None = None
     """A pipe that wakes the input thread, to stop it."""
+    _is_behind = False
+    """Whether the process was stopped and continued in the background without restoring the terminal before."""
     is_stalled = False
     """Whether the terminal does not read what is written."""
 
     def start_application_mode(self) -> None:
-        """Set up the terminal for the UI, at the start and after a suspension."""
+        """Set up the terminal for the UI, at the start and after a suspension, once this process may use it."""
+        # The terminal stops a process in the background that changes its modes (after `bg`, or `codeloop &`).
+        if not self._is_in_foreground:
+            self._must_signal_resume = True
+            self._loop.call_later(_FOREGROUND_CHECK_INTERVAL, self.start_application_mode)
+            return
+        self._is_behind = False
         use_writer(_BoundedWriter)
         self.is_stalled = False
         self._wake_pipe = self._wake_pipe or os.pipe()
@@ -219,7 +239,9 @@ class TerminalDriver(LinuxDriver):
             self._watcher.set_on(True)
 
     def stop_application_mode(self) -> None:
-        """Restore the terminal, at the end and before a suspension."""
+        """Restore the terminal, at the end and before a suspension; nothing is done if the UI does not have it."""
+        if self._writer_thread is None:
+            return
         if isinstance(self._app, TerminalApp):
             self.write(self._app.exit_sequence)
         if os.environ.get("TERM") not in PLAIN_TERMINALS:
@@ -228,7 +250,7 @@ class TerminalDriver(LinuxDriver):
 
     def write(self, data: str) -> None:
         """Write to the terminal, unless another program has it, or it is stalled."""
-        if self._writer_thread is None or self.is_stalled:
+        if self._writer_thread is None or self.is_stalled or self._is_behind:
             return
         try:
             self._writer_thread.write(data)
@@ -236,15 +258,30 @@ class TerminalDriver(LinuxDriver):
             self.is_stalled = True
             self._loop.call_later(_STALL_CHECK_INTERVAL, self._check_stall)
 
+    @property
+    def is_writing(self) -> bool:
+        """Whether the terminal has not yet taken all that was written."""
+        return isinstance(self._writer_thread, _BoundedWriter) and not self._writer_thread.is_idle
+
     def _check_stall(self) -> None:
         """Redraw everything once the terminal reads again."""
         if not isinstance(self._writer_thread, _BoundedWriter):
             return
-        if self._writer_thread.is_queue_empty:
+        if self._writer_thread.is_idle:
             self.is_stalled = False
-            self._app.refresh(layout=True)
+            if isinstance(self._app, TerminalApp):
+                self._app.redraw()
         else:
             self._loop.call_later(_STALL_CHECK_INTERVAL, self._check_stall)
+
+    @property
+    def _is_in_foreground(self) -> bool:
+        """Whether this process may use the terminal: a shell has not put it into the background."""
+        try:
+            return os.tcgetpgrp(self.fileno) == os.getpgrp()
+        except OSError:
+            # It is no terminal that has a foreground.
+            return True
 
     def disable_input(self) -> None:
         """Stop the input thread."""
@@ -290,7 +327,12 @@ class TerminalDriver(LinuxDriver):
 
     def _resume(self) -> None:
         """Set up the terminal again after a suspension that was not noticed, since a shell has used it meanwhile."""
-        if self._writer_thread is not None:
+        if self._writer_thread is None:
+            return
+        self._is_behind = not self._is_in_foreground
+        if self._is_behind:
+            self._loop.call_later(_FOREGROUND_CHECK_INTERVAL, self._resume)
+        else:
             self.suspend_application_mode()
             self._must_signal_resume = True
             self.resume_application_mode()

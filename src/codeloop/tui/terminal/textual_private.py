@@ -9,7 +9,7 @@ from typing import Any
 
 from textual import _ansi_sequences, constants
 from textual import screen as screens
-from textual._compositor import ChopsUpdate, LayoutUpdate
+from textual._compositor import ChopsUpdate, CompositorUpdate, LayoutUpdate
 from textual._xterm_parser import XTermParser
 from textual.app import App
 from textual.drivers import linux_driver
@@ -21,6 +21,7 @@ from textual.widget import Widget
 
 __all__ = [
     "ChopsUpdate",  # the changed parts of a frame: codeloop's version writes less, and keeps emoji in their cells
+    "CompositorUpdate",  # what Textual takes as a frame: codeloop's holds only what differs on the terminal
     "Layer",
     "LayoutUpdate",  # a rectangle of a frame: for the same reasons
     "WriterThread",  # codeloop's version does not block on a terminal that reads nothing

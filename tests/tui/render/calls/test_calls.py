@@ -91,18 +91,19 @@ def test_a_heading_fits_and_keeps_its_notes() -> None:
 
 @pytest.mark.parametrize(
     ("metadata", "word"),
-    [({"denied": True}, "not allowed"), ({"rejected": True}, "not allowed"), ({"interrupted": True}, "interrupted")],
+    [({"denied": True}, "not allowed"), ({"rejected": True}, "you said no"), ({"interrupted": True}, "interrupted")],
 )
 def test_how_a_call_ended_without_a_result(metadata: dict[str, bool], word: str) -> None:
     assert (
-        first(failed("bash", {"command": "x"}, "because", metadata)) == f"{'■' if 'in' in word else '✗'} bash x  {word}"
+        first(failed("bash", {"command": "x"}, "because", metadata))
+        == f"{'✗' if word == 'not allowed' else '■'} bash x  {word}"
     )
 
 
 def test_a_rejection_shows_what_the_person_said() -> None:
     given = {"denied": True, "said": "use pip"}
     rows = plain(draw(failed("bash", {"command": "x"}, "The user rejected this bash call and said: use pip", given)))
-    assert rows == "✗ bash x  not allowed\n  “use pip”"
+    assert rows == "■ bash x  you said no\n  “use pip”"
 
 
 def test_what_was_asked_is_not_shown_twice() -> None:

@@ -22,6 +22,9 @@ CASES = [
     ("\x1b_Gi=1;OK\x1b\\z", [TerminalInput("answer", ""), keys("z")]),
     ("\x1b[?2026;2$y", [keys("\x1b[?2026;2$y")]),
     ("\x1b[200~nul\x00\x1b[201~", [TerminalInput("paste", "nul")]),
+    # What tmux pastes with `extended-keys-format csi-u`, and with `xterm`; Ctrl+J is a line feed, Ctrl+I a tab.
+    ("\x1b[200~a\x1b[13;1ub\x1b[13uc\x1b[106;5u\x1b[201~", [TerminalInput("paste", "a\rb\rc\n")]),
+    ("\x1b[200~a\x1b[27;1;13~\x1b[27;5;105~b\x1b[233u\x1b[201~", [TerminalInput("paste", "a\r\tbé")]),
 ]
 
 

@@ -96,3 +96,67 @@ def test_an_always_for_the_whole_home_needs_the_key_twice(pattern: str, *, is_br
     form.press("a")
     assert form.answer is not None
     assert form.answer.reply == "always"
+
+
+def ask_for_files(*patterns: str, permission: str = "edit") -> PermissionForm:
+    request = PermissionRequest(
+        id="per_1", session_id="ses_1", permission=permission, patterns=list(patterns), metadata={}, always=["*"]
+    )
+    return PermissionForm(request, ASKING)
+
+
+def read_always(form: PermissionForm) -> str:
+    return next(f"{choice.text}  {choice.detail}" for choice in form.list_choices() if choice.key == "a")
+
+
+def test_an_always_for_a_file_begins_with_the_file() -> None:
+    form = ask_for_files("docs/a.md")
+    assert read_always(form) == "Allow always: changing `docs/a.md` in this project  w widens it, e edits it"
+    form.press("w")
+    assert "changing `docs/*`" in read_always(form)
+    form.press("w")
+    assert "every file change" in read_always(form)
+    form.press("w")
+    form.press("a")
+    assert form.answer is not None
+    assert (form.answer.reply, form.answer.always, form.answer.wider) == ("always", ("docs/a.md",), False)
+
+
+def test_an_always_for_everything_needs_its_key_twice() -> None:
+    form = ask_for_files("docs/a.md")
+    for key in ("w", "w", "a"):
+        form.press(key)
+    assert form.answer is None
+    form.press("a")
+    assert form.answer is not None
+    assert (form.answer.reply, form.answer.always) == ("always", None)
+
+
+@pytest.mark.parametrize(
+    ("patterns", "permission", "widened"),
+    [
+        (["a.md"], "edit", "every file change"),
+        (["a/b.md", "c/d.md"], "edit", "changing `a/*`, `c/*`"),
+        (["a/b.md"], "read", "reading `a/*`"),
+        (["weird*.md"], "edit", None),
+        (["TODO"], "grep", None),
+    ],
+)
+def test_what_an_always_can_be_widened_to(patterns: list[str], permission: str, widened: str | None) -> None:
+    form = ask_for_files(*patterns, permission=permission)
+    assert form.press("w") is (widened is not None)
+    if widened is not None:
+        assert widened in read_always(form)
+
+
+def test_a_narrow_always_can_be_edited() -> None:
+    form = ask_for_files("docs/a.md", "docs/b.md")
+    form.press("e")
+    assert form.entry is not None
+    assert form.entry.text == "docs/a.md"
+    form.accept_text("docs/a.*")
+    assert form.entry is not None
+    form.accept_text("")
+    form.press("a")
+    assert form.answer is not None
+    assert (form.answer.always, form.answer.wider) == (("docs/a.*",), False)

@@ -110,7 +110,7 @@ async def test_each_answer_to_a_command_does_what_it_says(tmp_path: Path) -> Non
         assert app.focused is app.panel.query_one(Input)
         app.panel.query_one(Input).value = "touch b*"
         await app.typed(pilot, "enter")
-        assert "every `touch b*` in this directory" in app.shown()
+        assert "every `touch b*` in this project" in app.shown()
         await app.typed(pilot, "a")
         assert app.answers[-1].always == ("touch b*",)
         assert await send_answer(it.client, request, app.answers[-1])
@@ -153,6 +153,22 @@ async def test_a_key_that_came_too_early_answers_nothing_and_goes_to_the_prompt(
         await pilot.pause()
         assert not app.answers
         assert app.prompt.value == "yes, all of it"
+
+
+@pytest.mark.slow
+async def test_in_a_series_an_answer_that_came_too_early_is_dropped_and_words_are_not(tmp_path: Path) -> None:
+    async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
+        for number, keys in enumerate((["y", "y"], ["y", "e", "s"])):
+            first, second = (msgspec.structs.replace(command("git push"), id=f"per_{number}{at}") for at in range(2))
+            await show(app, first, it)
+            await app.typed(pilot, "y")
+            await wait_until(lambda count=number + 1: len(app.answers) == count)
+            app.panel.show(second, await find_requester(it.client, second))
+            for key in keys:
+                app.panel.post_message(early_key(key))
+            await pilot.pause()
+            assert app.prompt.value == ("" if number == 0 else "yes")
+            app.panel.hide()
 
 
 @pytest.mark.slow
@@ -255,7 +271,7 @@ async def test_always_has_to_be_chosen_twice_where_it_allows_much(tmp_path: Path
     async with open_scripted_project(tmp_path, []) as it, asked() as (app, pilot):
         await show(app, command("git push", always=("git *",)), it)
         await app.typed(pilot, "a")
-        assert "That is broad: every `git *` in this directory." in " ".join(app.shown().split())
+        assert "That is broad: every `git *` in this project." in " ".join(app.shown().split())
         await app.typed(pilot, "down", "up", "a")
         assert not app.answers
         await app.typed(pilot, "a")
@@ -285,7 +301,7 @@ async def test_an_edited_pattern_that_is_wider_is_told_and_sent_as_such(tmp_path
         await app.typed(pilot, "enter")
         app.panel.query_one(Input).value = ""
         await app.typed(pilot, "enter")
-        assert "every `git *` in this directory" in app.shown()
+        assert "every `git *` in this project" in app.shown()
         assert "wider than what was offered" in app.shown()
         await app.typed(pilot, "enter")
         assert app.answers == [FormAnswer("always", always=("git *",), wider=True)]

@@ -47,6 +47,10 @@ class PlanThread(Wire):
     answer: str = ""
 
 
+DECLINED_KEY = "declined"
+"""In the metadata of a failed call: the user said no, and was not asked for a permission."""
+
+
 class ThreadAnswer(Wire):
     """The model's answer to the thread with the number `thread`."""
 
@@ -93,13 +97,14 @@ async def plan_exit(params: PlanExitParams, ctx: ToolContext) -> ToolResult:
     # Comments have several lines, labels of options do not.
     answer = ("\n\n" if any(map(has_comments, choices)) else ", ").join(choices) or NO_LABEL
     if answer == NO_LABEL:
-        raise ToolFailure("The user wants to continue planning.", _make_metadata(threads), advice="Ask what to change.")
+        metadata = {DECLINED_KEY: True, **_make_metadata(threads)}
+        raise ToolFailure("The user wants to continue planning.", metadata, advice="Ask what to change.")
     # Any other text is what the user wants changed.
     if answer not in {YES_LABEL, ASK_LABEL}:
         new = read_comments(answer, len(threads))
         raise ToolFailure(
             f"The user does not approve the plan yet and says:\n{describe_threads(new)}",
-            _make_metadata([*threads, *new]),
+            {DECLINED_KEY: True, **_make_metadata([*threads, *new])},
             advice=ANSWER_ADVICE,
         )
     ctx.session.continue_as_agent("build", APPROVAL_TEXT, asks_before_edits=answer == ASK_LABEL)

@@ -25,7 +25,7 @@ from codeloop.tui.render.canvas import Canvas, Row
 from codeloop.tui.render.cells import cut_line, expand_tabs, fold_line, measure_row
 from codeloop.tui.state.conversation_items import ToolItem
 
-CallStatus = Literal["pending", "running", "asking", "done", "failed", "denied", "interrupted"]
+CallStatus = Literal["pending", "running", "asking", "done", "failed", "denied", "declined", "interrupted"]
 CALL_MARGIN = 2
 """Cells before a call's output, and before its heading's text."""
 _FOLDED_ROWS, _FOLDED_FAILURE_ROWS, _FOLDED_OWN_ROWS = 4, 8, 20
@@ -45,12 +45,14 @@ _STATUS_MARKS: dict[CallStatus, tuple[str, str]] = {
     "done": ("✓", "text_muted"),
     "failed": ("✗", "error"),
     "denied": ("✗", "warning"),
+    "declined": ("■", "text_muted"),
     "interrupted": ("■", "text_muted"),
 }
 """The mark of each state, and its colour."""
 _STATUS_NOTES: dict[CallStatus, str] = {
     "asking": "waits for your answer",
     "denied": "not allowed",
+    "declined": "you said no",
     "interrupted": "interrupted",
 }
 """The words for the states that the heading names."""
@@ -123,6 +125,9 @@ class ToolCall:
                 data = metadata or {}
                 if data.get("interrupted"):
                     return "interrupted"
+                # A hook that ends the turn counts as a rejection, too, and says why.
+                if data.get("said") or data.get("declined") or (data.get("rejected") and not data.get("turnEnded")):
+                    return "declined"
                 return "denied" if data.get("denied") or data.get("rejected") else "failed"
 
     @property
@@ -316,5 +321,7 @@ def draw_failure(call: ToolCall) -> list[Row]:
     # The user's own reason; the error is addressed to the model.
     if reason := call.metadata.get("said"):
         return call.fold_rows(call.draw_text(f"“{reason}”", "text"))
+    if call.status == "declined":
+        return []
     colour = "error" if call.status == "failed" else "text_muted"
     return call.fold_rows(call.draw_text(call.error.strip("\n"), colour))

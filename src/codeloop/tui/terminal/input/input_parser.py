@@ -1,5 +1,7 @@
 """Splits the input from the terminal into keys, pastes, and answers to queries."""
 
+import re
+import sys
 from collections.abc import Generator, Iterator
 from typing import Literal
 
@@ -23,6 +25,10 @@ _INCOMPLETE = (
     r"\x1b(?:\](?:\d+(?:;[^\x07\x1b]*\x1b?)?)?|_(?:G[^\x1b]*\x1b?)?|P(?:>(?:\|[^\x07\x1b]*\x1b?)?)?"
     r"|\[(?:\?[\d;]*|6(?:;[\d;]*)?|2|20|200)?)?"
 )
+# Within a paste, tmux writes line ends and control characters as keys if `extended-keys` is on.
+_PASTED_KEY = r"\x1b\[(?:27;(?P<modifiers>\d+);(?P<code>\d+)~|(?P<kitty>\d+)(?:;(?P<kitty_modifiers>\d+)(?::\d+)?)?u)"
+"""Matches a key in xterm's format, or in that of kitty and `csi-u`: the code point, and modifiers + 1."""
+_CTRL_BIT = 4
 # What looks like an unfinished answer may be a key, such as Alt+], and the text that is typed after it.
 _MAX_ANSWER_LENGTH = 4096
 """Characters of an answer; a longer sequence is taken as keys."""
@@ -102,5 +108,15 @@ class InputParser:
         pieces.append(data[:end])
         self._paste_pieces = None
         # An argument or a path that is passed to a program can't contain a NUL.
-        yield TerminalInput("paste", "".join(pieces).replace("\x00", ""))
+        text = compile_once(_PASTED_KEY).sub(_read_pasted_key, "".join(pieces))
+        yield TerminalInput("paste", text.replace("\x00", ""))
         return data[end + len(PASTE_END) :]
+
+
+def _read_pasted_key(match: re.Match[str]) -> str:
+    """Return the character that a key in a paste stands for; "": it stands for none."""
+    code, modifiers = int(match["code"] or match["kitty"]), int(match["modifiers"] or match["kitty_modifiers"] or 1)
+    if code > sys.maxunicode:
+        return ""
+    is_control = bool((modifiers - 1) & _CTRL_BIT) and "@" <= chr(code).upper() <= "_"
+    return chr(ord(chr(code).upper()) & 0x1F) if is_control else chr(code)

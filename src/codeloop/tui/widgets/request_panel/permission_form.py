@@ -12,7 +12,7 @@ from codeloop.client.questions.requester import Requester
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.text.patterns import compile_once
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.kit.wildcard import is_within
+from codeloop.kit.wildcard import is_within, make_exact_wildcards
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.wire import replace
 from codeloop.tui.widgets.request_panel.form import (
@@ -26,6 +26,10 @@ from codeloop.tui.widgets.request_panel.form import (
 )
 
 WIDER_NOTICE = "That is wider than what was offered: it allows more than this request is about."
+_NARROWED_PERMISSIONS = frozenset({"edit", "read"})
+"""The permissions for files of the project, of which "always" begins with the file that is asked about."""
+_WIDER_KEY = "w"
+"""The key that widens "always": from the file to its folder, to everything, and back to the file."""
 BROAD_NOTICE = "That is broad: {}. Press a again to allow it from now on{}."
 CONFIRM_REJECT_NOTICE = "Press esc or enter again to reject it and stop the {}."
 _CHOICES_BY_KEY = {"y": "once", "a": "always", "n": "reject", "r": "reason"}
@@ -48,10 +52,15 @@ class PermissionForm:
         self.tabs: tuple[FormTab, ...] = ()
         self._request = request
         self._offered_patterns = tuple(request.always)
+        self._scopes = _list_scopes(request)
+        """What "always" can allow, from the narrowest to what was offered."""
+        self._take_scope(0)
         self._requester = requester
         self._repeated_choice = RepeatedChoice()
         self._typed_patterns: list[str] | None = None
         """The patterns edited so far, one after the other; None: none is being edited."""
+        self._edited_patterns: tuple[str, ...] = ()
+        """The patterns that are edited, as they were before."""
         self._reason = ""
         """The unfinished reason that the user left to go back to the choices."""
 
@@ -75,11 +84,22 @@ class PermissionForm:
         always = describe_always(self._request)
         choices_by_name = {
             "once": FormChoice("y", "Allow once"),
-            "always": FormChoice("a", f"Allow always: {always}", "e edits it" if self._can_edit else ""),
+            "always": FormChoice("a", f"Allow always: {always}", ", ".join(self._list_always_keys())),
             "reject": FormChoice("n", f"Reject, and stop the {stopped}"),
             "reason": FormChoice("r", "Reject, and say what to do instead"),
         }
         return [choices_by_name[name] for name in self._choices]
+
+    def _list_always_keys(self) -> list[str]:
+        """Return what further keys do to "always"."""
+        can_widen = len(self._scopes) > 1
+        return [*([f"{_WIDER_KEY} widens it"] if can_widen else []), *(["e edits it"] if self._can_edit else [])]
+
+    def _take_scope(self, index: int) -> None:
+        """Let "always" allow what the scope of an index allows."""
+        self._scope_index = index
+        if self._scopes:
+            self._request = replace(self._request, always=list(self._scopes[index]))
 
     @property
     def _choices(self) -> list[str]:
@@ -105,8 +125,14 @@ class PermissionForm:
             self._take_choice(int(key) - 1)
         elif key in _CHOICES_BY_KEY and _CHOICES_BY_KEY[key] in choices:
             self._take_choice(choices.index(_CHOICES_BY_KEY[key]))
+        elif key == _WIDER_KEY and len(self._scopes) > 1:
+            self.cursor = choices.index("always")
+            self._take_scope((self._scope_index + 1) % len(self._scopes))
         elif key == "e" and self._can_edit:
             self.cursor = choices.index("always")
+            # After one was left out, the rest can't be matched with what was offered: begin again with that.
+            scope, patterns = self._scopes[self._scope_index], tuple(self._request.always)
+            self._edited_patterns = patterns if len(patterns) == len(scope) else scope
             self._typed_patterns = []
             self._ask_pattern()
         elif key == "escape" and self._repeated_choice.record("reject"):
@@ -160,7 +186,7 @@ class PermissionForm:
                 self.answer = FormAnswer("reject", text.strip())
             return
         self._typed_patterns.append(text.strip())
-        if len(self._typed_patterns) < len(self._offered_patterns):
+        if len(self._typed_patterns) < len(self._edited_patterns):
             self._ask_pattern()
         else:
             self._take_patterns(tuple(pattern for pattern in self._typed_patterns if pattern))
@@ -172,9 +198,7 @@ class PermissionForm:
         self.entry = self._typed_patterns = None
 
     def _ask_pattern(self) -> None:
-        patterns, count = tuple(self._request.always), len(self._typed_patterns or [])
-        # After one was left out, the rest can't be matched with what was offered: begin again with that.
-        patterns = patterns if len(patterns) == len(self._offered_patterns) else self._offered_patterns
+        patterns, count = self._edited_patterns, len(self._typed_patterns or [])
         position = f" ({count + 1} of {len(patterns)}; empty leaves it out)" if len(patterns) > 1 else ""
         self.entry = FormEntry(
             label=f"Allow always{position}:",
@@ -212,6 +236,18 @@ class PermissionForm:
         patterns = tuple(self._request.always)
         is_edited = reply == "always" and patterns != self._offered_patterns
         self.answer = FormAnswer(reply, always=patterns if is_edited else None, wider=is_edited and self._is_wider)
+
+
+def _list_scopes(request: PermissionRequest) -> list[tuple[str, ...]]:
+    """Return what "always" can allow: of files those, their folders, and all that is offered; else only that."""
+    offered = tuple(request.always)
+    names = make_exact_wildcards(request.patterns)
+    if request.permission not in _NARROWED_PERMISSIONS or offered != ("*",) or not names:
+        return [offered] if offered else []
+    folders = tuple(dict.fromkeys(f"{folder}/*" for name in names if (folder := name.rpartition("/")[0])))
+    # A file of the top folder has no narrower folder than everything.
+    is_foldered = len(folders) > 0 and all("/" in name for name in names)
+    return [names, *([folders] if is_foldered else []), offered]
 
 
 def _holds_home(pattern: str) -> bool:

@@ -46,6 +46,8 @@ RESERVED_ROWS, SMALL_RESERVED_ROWS = 5, 4
 """Rows of the screen that the panel leaves to other widgets, and on a small screen."""
 MIN_ROWS = 3
 """Rows that the choices have even on the smallest screen, and that they leave to the content on a larger one."""
+_SERIES_SECONDS = 5.0
+"""Seconds after an answer in which a key that would answer is meant for the next question, not for the prompt."""
 _POLL_SECONDS = 0.02
 """Between two checks whether the choices are drawn: Textual does not tell when a widget was."""
 # The longest that fits is shown. {}: the rows that are shown, and all rows.
@@ -137,6 +139,10 @@ class RequestPanel(Widget, can_focus=True):
         """How many requests wait, including the one that is shown."""
         self._choice_of_row: list[int] = []
         """The index of the choice that each row of the choices belongs to."""
+        self._answered_at = -_SERIES_SECONDS
+        """When the last question was answered here (monotonic seconds)."""
+        self._held_keys: list[events.Key] | None = None
+        """Keys that came too early for a question of a series, dropped unless words follow; None: it is no series."""
         self._is_command = False
         """Whether a command was begun with `/` or `!`: the keys after it go to the prompt."""
         self._shown_entry: FormEntry | None = None
@@ -167,6 +173,8 @@ class RequestPanel(Widget, can_focus=True):
             is_permission = isinstance(request, PermissionRequest)
             self._form = PermissionForm(request, requester) if is_permission else QuestionForm(request, requester)
             self._early_keys.begin_question(has_draft=has_draft)
+            is_series = not has_draft and monotonic() - self._answered_at < _SERIES_SECONDS
+            self._held_keys = [] if is_series else None
             self.display = True
             self.focus()
             self.query_one("#request-choices", RowsView).is_drawn = False
@@ -256,7 +264,7 @@ class RequestPanel(Widget, can_focus=True):
             # The pause begins again with each early key, but not before the question is drawn.
             if self._early_keys.ready_at < float("inf"):
                 self._start_pause()
-            self.post_message(self.InputForPrompt(events.Key(event.key, event.character)))
+            self._post_early_key(event, form)
         elif self._early_keys.reject_first_enter(event.key):
             event.stop()
             form.notice = DRAFT_NOTICE.format(", or y," if isinstance(form, PermissionForm) else "")
@@ -276,6 +284,16 @@ class RequestPanel(Widget, can_focus=True):
             event.stop()
             event.prevent_default()
             self._apply_form(form)
+
+    def _post_early_key(self, event: events.Key, form: Form) -> None:
+        """Pass a key that came too early to the prompt; in a series of questions, hold one that would be an answer."""
+        key = events.Key(event.key, event.character)
+        if self._held_keys is not None and event.key in {choice.key for choice in form.list_choices()} | {"enter"}:
+            self._held_keys.append(key)
+            return
+        for each in [*(self._held_keys or ()), key]:
+            self.post_message(self.InputForPrompt(each))
+        self._held_keys = None
 
     def on_focus(self) -> None:
         """Accept keys as answers again; only after a pause if a command was begun here, which may still be typed."""
@@ -354,6 +372,7 @@ class RequestPanel(Widget, can_focus=True):
     def _apply_form(self, form: Form) -> None:
         """Show a key's effect, or post the answer."""
         if form.answer is not None and self.request is not None:
+            self._answered_at = monotonic()
             self.post_message(self.Answered(self.request, form.answer))
             self.hide()
         else:
