@@ -22,7 +22,6 @@ from codeloop.permission.gate import Gate
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.config import SubagentsConfig
 from codeloop.schema.errors import OperationError
-from codeloop.schema.limits import TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.part import ToolPart
 from codeloop.schema.wire import JSON
 from codeloop.store.store import Store
@@ -82,13 +81,6 @@ class TurnSettings(Struct, frozen=True):
     """Further directories that tools may use without a question; those of an editor's workspace, for example."""
 
 
-class OutputLimits(Struct, frozen=True):
-    """The limits at which a tool's output is cut."""
-
-    lines: int = TOOL_OUTPUT_LINES.value
-    bytes: int = TOOL_OUTPUT_BYTES.value
-
-
 class Spawn(Protocol):
     """Runs a subagent for a call and, unless it works in the background, waits for its last text."""
 
@@ -120,7 +112,6 @@ class Engine(Struct, frozen=True):
     """Reloads changed rules, and with them the content of `agents`, before a call is judged by them."""
     snapshots: Snapshots | None = None
     turn_settings: TurnSettings = TurnSettings()
-    output_limits: OutputLimits = OutputLimits()
     hooks: TurnHooks = NO_HOOKS
     services: ToolServices = struct_field(default_factory=ToolServices)
     stop_file: Path = Path(os.devnull)

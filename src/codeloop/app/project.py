@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from codeloop.agent.calls.call_rules import ProjectRules
-from codeloop.agent.engine import Engine, OutputLimits, TurnSettings
+from codeloop.agent.engine import Engine, TurnSettings
 from codeloop.agent.request.configured_budget import ConfiguredBudget
 from codeloop.agent.turn_hooks import NO_HOOKS
 from codeloop.app.detect_language_server import has_language_server
@@ -27,7 +27,7 @@ from codeloop.model.providers import Providers
 from codeloop.permission.gate import Gate
 from codeloop.schema.config import SpendingConfig
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import CATALOG_DELAY, SCRATCH_DELAY, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
+from codeloop.schema.limits import CATALOG_DELAY, SCRATCH_DELAY, SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
 from codeloop.schema.part import ToolPart
 from codeloop.schema.wire import JSON
@@ -38,6 +38,7 @@ from codeloop.tool.toolbox import ServerTools
 from codeloop.workspace.files.temp_files import remove_leftovers
 from codeloop.workspace.git.head import Head
 from codeloop.workspace.snapshot.snapshots import Snapshots
+from codeloop.workspace.tool_bounds import ToolBounds
 from codeloop.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -90,6 +91,18 @@ async def open_project(
 
         project.run_in_background(send_notifications(hooks, project.store, settings.project_root.directory))
     return project
+
+
+def _make_bounds(settings: ProjectSettings) -> ToolBounds:
+    """Return the bounds of tools. A bare default timeout may exceed the usual longest one, which then grows with it."""
+    output, commands = settings.config.tool_output, settings.config.commands
+    timeout_ms = commands.timeout or SHELL_TIMEOUT.value
+    return ToolBounds(
+        lines=output.max_lines or 0,
+        bytes=output.max_bytes or 0,
+        timeout_ms=min(timeout_ms, commands.max_timeout or timeout_ms),
+        max_timeout_ms=commands.max_timeout or max(timeout_ms, SHELL_TIMEOUT_MAX.value),
+    )
 
 
 def _make_budget(settings: ProjectSettings, store: Store) -> ConfiguredBudget | None:
@@ -173,7 +186,6 @@ class Project:
             environment["SHELL"] = settings.config.shell
         rulebook = Rulebook(settings.loaded, scratch, settings.skills.readable)
         agents = rulebook.build_agents(partial(find_newest_model, settings, self.providers))
-        output = settings.config.tool_output
         workspace = Workspace(
             project_root.root,
             project_root.directory,
@@ -183,6 +195,7 @@ class Project:
             settings.paths.private_folders,
             self.warn,
         )
+        workspace.bounds = _make_bounds(settings)
         self.services = Services(self, workspace, agents)
         more_tools, servers = _list_configured_tools(settings), None
         if settings.config.mcp:
@@ -212,9 +225,6 @@ class Project:
             services=self.services,
             subagents=settings.config.subagents,
             stop_file=settings.paths.stop_file,
-            output_limits=OutputLimits(
-                output.max_lines or TOOL_OUTPUT_LINES.value, output.max_bytes or TOOL_OUTPUT_BYTES.value
-            ),
         )
 
     def offer_server_tools(self, servers: ServerTools) -> None:

@@ -14,6 +14,7 @@ from codeloop.kit.wildcard import matches
 from codeloop.schema.config import (
     AgentConfig,
     CommandConfig,
+    CommandsConfig,
     CompactionConfig,
     Config,
     FormatterConfig,
@@ -80,6 +81,7 @@ _SECTIONS: dict[type[msgspec.Struct], tuple[tuple[str, type[msgspec.Struct], boo
         ("budget", SpendingConfig, False),
         ("subagents", SubagentsConfig, False),
         ("tool_output", ToolOutputConfig, False),
+        ("commands", CommandsConfig, False),
         ("formatter", FormatterConfig, True),
         ("watcher", WatcherConfig, False),
         ("worktree", WorktreeConfig, False),

@@ -326,7 +326,7 @@ _REDACTORS: dict[str, Callable[[Any, set[str]], Any]] = {
             *("model", "small_model", "fallback", "default_agent", "username", "shell", "share"),
             *("snapshot", "autoupdate"),
             *("instructions", "enabled_providers", "disabled_providers", "command", "watcher", "server"),
-            *("compaction", "tool_output", "budget", "subagents"),
+            *("compaction", "tool_output", "commands", "budget", "subagents"),
         ),
         _keep_unchanged,
     ),

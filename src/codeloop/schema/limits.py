@@ -333,6 +333,9 @@ PROXY_LINGER = Limit(
 PROXY_REFUSALS = Limit("sandbox.proxy_refusals", 200, "count", "refused connections remembered, the newest ones")
 # === Searching files ===
 SEARCH_TIME = Limit("search.time", 30_000, "ms", "a search is stopped, and its matches so far are shown")
+SEARCH_LINKS = Limit(
+    "search.links", 20_000, "count", "entries looked at for symbolic links; links among others are not shown"
+)
 SEARCH_RESULTS = Limit("search.results", 100, "count", "files or matches shown, newest files first")
 SEARCH_MATCHES = Limit("search.matches", 20_000, "count", "matches collected before a search is stopped")
 SEARCH_FILES = Limit("search.files", 200_000, "count", "file names collected before a search is stopped")

@@ -96,5 +96,11 @@ async def _run_one(toolbox: Toolbox, call: BatchCall, ctx: ToolContext) -> CallO
         if error.message is None:
             raise
         return CallOutcome(is_success=False, result=ToolResult(call.tool, format_for_model(error)))
-    shown_result = truncate_output(result, ctx.workspace.scratch, keep=prepared.tool.traits.keep)
+    shown_result = truncate_output(
+        result,
+        ctx.workspace.scratch,
+        keep=prepared.tool.traits.keep,
+        lines=ctx.workspace.bounds.output_lines,
+        size=ctx.workspace.bounds.output_bytes,
+    )
     return CallOutcome(is_success=True, result=shown_result)

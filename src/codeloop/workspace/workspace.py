@@ -13,6 +13,7 @@ from codeloop.kit.text.undecodable import find_undecodable
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.files.read_log import ReadLog
 from codeloop.workspace.files.temp_files import RECORDS_FOLDER
+from codeloop.workspace.tool_bounds import USUAL_BOUNDS
 
 if TYPE_CHECKING:
     from codeloop.workspace.git.other_trees import OtherTrees
@@ -72,7 +73,8 @@ class Workspace:
     `environment`: of child processes, the user's own without any provider's key; `sandbox`: the configuration of the
     commands' sandbox; `own_folders`: those of codeloop, which no sandboxed command may read; `warn` shows a text to the
     user; `read_log`: shared by all sessions of the work tree; `rules`: those that bind programs which run for no
-    session; `sandbox_note`: what the model has to know of the sandbox on this machine, None: it was not examined yet.
+    session; `bounds`: of its tools, set before they are used; `sandbox_note`: what the model has to know of the sandbox
+    on this machine, None: it was not examined yet.
 
     Its services (`shells`, `ripgrep`, ...) are imported and made when they are first used. `close` ends those that keep
     processes: `shells`, `program_sandboxes` and `terminals`.
@@ -98,6 +100,7 @@ class Workspace:
         self._warn = warn
         self.read_log = ReadLog()
         self.rules: DenyRules | None = None
+        self.bounds = USUAL_BOUNDS
         # Resolved now: if a folder of the path is replaced by a link later, that link leads outside.
         roots = tuple(Path(os.path.realpath(path)) for path in (root, directory))
         real_own_folders = [Path(os.path.realpath(path)) for path in own_folders]
@@ -121,7 +124,7 @@ class Workspace:
     def _shells(self) -> "Shells":
         from codeloop.workspace.process.shells import Shells
 
-        shells = self._close_later(Shells())
+        shells = self._close_later(Shells(self.bounds))
         shells.jobs.on_first = lambda jobs: self.follow_jobs(jobs)
         return shells
 

@@ -235,3 +235,25 @@ async def test_a_match_in_a_long_function_or_in_a_comment_above_one_names_the_fu
     ]
     many = await run(ctx, "step", block=True, path="long.js")
     assert many.output.splitlines()[2:4] == ["  7:   step(7);", "  8:   step(8);"], "many matches stay alone"
+
+
+@pytest.mark.parametrize("line_end", ["\n", "\r\n", ""])
+async def test_a_match_is_in_its_line_however_long_that_is(ctx: TestContext, line_end: str) -> None:
+    text = f"first\n{'a' * 700}\u00e4needle{'b' * 700}{line_end}"
+    (ctx.workspace.root / "long.txt").write_bytes(text.encode())
+    (ctx.workspace.root / "short.txt").write_text(f"needle{'c' * 700}\n{'d' * 490}needle\n")
+    found = await run(ctx, "needle", path="long.txt")
+    line = found.output.splitlines()[2]
+    assert line.startswith("2: [... from byte 603 of the line] aaa")
+    assert "\u00e4needlebbb" in line
+    assert line.endswith("b [... omitted end of long line]")
+    lines = (await run(ctx, "needle", path="short.txt")).output.splitlines()
+    assert lines[2].startswith("1: needleccc")
+    assert lines[2].endswith("c [... omitted end of long line]")
+    assert lines[3] == f"2: {'d' * 490}needle"
+
+
+async def test_a_match_far_into_a_text_of_another_encoding_is_told_of_without_it(ctx: TestContext) -> None:
+    (ctx.workspace.root / "wide.txt").write_bytes(f"{'a' * 700}needle\n".encode("utf-16"))
+    found = await run(ctx, "needle", path="wide.txt")
+    assert found.output.splitlines()[2] == f"1: {'a' * 500} [... omitted end of long line]"

@@ -9,10 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from codeloop.workspace.process.output_buffer import OutputBuffer, TakenOutput
+from codeloop.workspace.tool_bounds import USUAL_BOUNDS, ToolBounds
 
 
-def taken(folder: Path, *chunks: bytes) -> TakenOutput:
-    buffer = OutputBuffer(folder)
+def taken(folder: Path, *chunks: bytes, bounds: ToolBounds = USUAL_BOUNDS) -> TakenOutput:
+    buffer = OutputBuffer(folder, bounds)
     for chunk in chunks:
         buffer.feed(chunk)
     result = buffer.take()
@@ -70,3 +71,17 @@ def test_how_the_output_comes_in_pieces_does_not_matter(tmp_path: Path, printed:
     pieces = [printed[a:b] for a, b in itertools.pairwise(edges)]
     whole, parts = taken(tmp_path, printed), taken(tmp_path, *pieces)
     assert whole.text.replace(str(whole.path), "") == parts.text.replace(str(parts.path), "")
+
+
+def test_the_configured_bounds_count_in_both_directions(tmp_path: Path) -> None:
+    printed = "".join(f"line {number} {'x' * 80}\n" for number in range(1_000)).encode()
+    assert len(taken(tmp_path, printed).text) < 31_000
+    wide = taken(tmp_path, printed, bounds=ToolBounds(bytes=200_000))
+    assert (wide.text, wide.is_cut) == (printed.decode(), False)
+    narrow = taken(tmp_path, printed, bounds=ToolBounds(bytes=2_000))
+    assert len(narrow.text) < 2_000
+    assert "\nline 999 " in narrow.text
+    short = taken(tmp_path, printed, bounds=ToolBounds(lines=50))
+    assert short.text.count("\n") < 50
+    large = taken(tmp_path, printed * 30, bounds=ToolBounds(bytes=4_000_000, lines=100_000))
+    assert not large.is_cut

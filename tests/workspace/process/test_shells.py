@@ -18,6 +18,7 @@ from codeloop.workspace.process import running_command as commands
 from codeloop.workspace.process import shells as shells_module
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells, find_shell
 from codeloop.workspace.sandbox.launcher.descendants import MARK_VARIABLE
+from codeloop.workspace.tool_bounds import ToolBounds
 
 ENVIRONMENT = {"PATH": "/usr/local/bin:/usr/bin:/bin", "HOME": "/root", "GIVEN": "given"}
 
@@ -482,7 +483,7 @@ asyncio.run(main())
 
 
 async def test_a_command_that_took_long_has_a_longer_timeout_next_time(place: ShellContext) -> None:
-    shells = Shells(timeout=0.1)
+    shells = Shells(ToolBounds(timeout_ms=100))
     line = "echo begun; until [ -e heard ]; do sleep 0.01; done"
     try:
         # Its output is heard a tenth of a second after its time began to be measured, or later.
@@ -494,6 +495,8 @@ async def test_a_command_that_took_long_has_a_longer_timeout_next_time(place: Sh
         assert shells.choose_timeout_ms(place, "sleep 9") >= 600, "as long as it got was too short"
     finally:
         await shells.close()
-    assert Shells(timeout=0.1).choose_timeout_ms(place, "sleep 9") >= 600, "another process knows it, too"
+    assert Shells(ToolBounds(timeout_ms=100)).choose_timeout_ms(place, "sleep 9") >= 600, (
+        "another process knows it, too"
+    )
     other = replace(place, scratch=place.scratch.with_name("of another project"))
-    assert Shells(timeout=0.1).choose_timeout_ms(other, "sleep 9") == 100
+    assert Shells(ToolBounds(timeout_ms=100)).choose_timeout_ms(other, "sleep 9") == 100

@@ -235,7 +235,8 @@ async def test_a_search_that_takes_too_long_is_ended_and_gives_what_it_found(
 
 @given(st.lists(st.integers(1, 40), max_size=30))
 def test_results_read_the_same_however_the_stream_is_cut(sizes: list[int]) -> None:
-    stream = b'./a\n.py\x001:x\n./a\n.py\x002-y\n--\n./b\x0010:z:\r\n./c: binary file matches (found "\\0" byte)\n'
+    stream = b"./a\n.py\x001:1:0:x\n./a\n.py\x002-2-y\n--\n./b\x0010:1:40:z:\r\n"
+    stream += b'./c: binary file matches (found "\\0" byte)\n'
     reader = LineReader(Path("/w"), FileFilter(()), GrepQuery("x"))
     rest = stream
     for size in [*sizes, len(stream)]:

@@ -253,9 +253,9 @@ class ToolCalls:
         """Cut a result where it is too long, and add the notices that wait for the session to output and metadata."""
         from codeloop.tool.truncate import truncate_output
 
-        limits = self._engine.output_limits
+        bounds = self._engine.workspace.bounds
         scratch, keep = self._engine.workspace.scratch, prepared_call.tool.traits.keep
-        result = truncate_output(result, scratch, keep, lines=limits.lines, size=limits.bytes)
+        result = truncate_output(result, scratch, keep, lines=bounds.output_lines, size=bounds.output_bytes)
         notices = self._engine.services.notices.take(session_id)
         if not notices:
             return result

@@ -12,7 +12,6 @@ from codeloop.schema.api.agents import Agent
 from codeloop.schema.errors import HookRefused
 from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id, now_ms
-from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
     CHECK_KEY,
@@ -130,7 +129,9 @@ async def _run(
     context = CheckContext(engine, engine.get_agent(agent), part, is_stored=is_stored, is_from_user=is_from_user)
     workspace = engine.workspace
     command = str(part.state.input["command"])
-    params = BashParams(command=command, timeout=SHELL_TIMEOUT_MAX.value, reset=True, workdir=str(workspace.directory))
+    params = BashParams(
+        command=command, timeout=workspace.bounds.max_timeout_ms, reset=True, workdir=str(workspace.directory)
+    )
     try:
         result = await bash.run(params, context)
     except HookRefused as error:
@@ -145,7 +146,7 @@ async def _run(
     if (job := workspace.shells.jobs.find_job(str(result.metadata.get("id") or ""))) is not None:
         await job.kill()
     result = truncate_output(
-        result, workspace.scratch, "tail", lines=engine.output_limits.lines, size=engine.output_limits.bytes
+        result, workspace.scratch, "tail", lines=workspace.bounds.output_lines, size=workspace.bounds.output_bytes
     )
     return _complete(part, result.output, result.metadata)
 

@@ -85,8 +85,27 @@ async def resolve_allowed(ctx: ToolContext, path: str, needs: ListNeeds) -> Reso
     Raises ToolFailure, Denied or Rejected.
     """
     target = resolve_path(ctx.workspace, path)
+    check_start(ctx, path, target)
     await ctx.ask(*make_outside_needs([target], {}), *needs(target))
     return target
+
+
+def check_start(ctx: ToolContext, path: str, target: ResolvedPath) -> None:
+    """Refuse a relative path that leads out of the project if it would not from the folder that `cd` led to.
+
+    Paths start in one folder, whatever commands did; the model took the shell's for it. Raises ToolFailure.
+    """
+    workspace = ctx.workspace
+    if not target.is_outside or Path(path).is_absolute() or path.startswith("~"):
+        return
+    folder = workspace.shells.find_directory(ctx.session_id)
+    if folder is None or folder == workspace.directory or workspace.resolve(path, folder).is_outside:
+        return
+    meant = format_path(workspace, workspace.resolve(path, folder).path)
+    raise ToolFailure(
+        f"{path} leads out of the project.",
+        advice=f"Paths start in {workspace.directory}, also after `cd`. From {folder} that is {meant}: give this.",
+    )
 
 
 async def resolve_search_target(
@@ -99,6 +118,7 @@ async def resolve_search_target(
     if path and "\0" in path:
         raise ToolFailure("The path contains a NUL character, which no file name can have.", advice="Leave it out.")
     target = resolve_path(ctx.workspace, path or ".")
+    check_start(ctx, path or ".", target)
     # Whether a path outside the project exists is only revealed once permission was given.
     if not target.is_outside:
         await _check_exists(ctx, target, only_folder=only_folder)

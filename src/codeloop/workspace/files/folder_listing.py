@@ -16,7 +16,7 @@ from codeloop.workspace.git.ignore_patterns import Patterns, is_ignored, read_ig
 from codeloop.workspace.git.index import open_repository
 
 # The most bytes of an ignore file that are read.
-_RULES_BYTES = 256 * 1024
+RULES_BYTES = 256 * 1024
 _FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 
 
@@ -38,7 +38,7 @@ def list_folder_entries(root: Path, folder: Path, excludes: Iterable[Path]) -> l
     folder_entries: list[FolderEntry] = []
     deadline = time.monotonic() + SEARCH_TIME.seconds
     with open_folder(folder) as parent:
-        rules, is_all_ignored = _read_rules(root, path, excludes)
+        rules, is_all_ignored = read_ignore_rules(root, path, excludes)
         # `open_folder` may give a descriptor that is only a path, which can't be listed.
         fd = os.open(".", _FOLDER_FLAGS, dir_fd=parent)
         try:
@@ -68,18 +68,18 @@ def _is_folder(root: Path, folder: Path, entry: "os.DirEntry[str]") -> bool:
     return real.is_relative_to(root) and real.is_dir()
 
 
-def _read_rules(root: Path, path: str, excludes: Iterable[Path]) -> tuple[tuple[Patterns, ...], bool]:
+def read_ignore_rules(root: Path, path: str, excludes: Iterable[Path]) -> tuple[tuple[Patterns, ...], bool]:
     """Return the patterns that apply in a folder, the nearest first, and whether the folder itself is ignored."""
-    rules = tuple(read_ignore_file(file, "", _RULES_BYTES) for file in excludes)
+    rules = tuple(read_ignore_file(file, "", RULES_BYTES) for file in excludes)
     repository = open_repository(root, with_index=False)
     if repository is not None:
-        rules = (read_ignore_file(repository.common / "info" / "exclude", "", _RULES_BYTES), *rules)
+        rules = (read_ignore_file(repository.common / "info" / "exclude", "", RULES_BYTES), *rules)
     current = ""
     for name in ("", *(path.split("/") if path else ())):
         if name:
             current = join_relative(current, name)
             if is_ignored(rules, current, name, is_folder=True):
                 return rules, True
-        own_rules = read_ignore_file(root / current / ".gitignore", current, _RULES_BYTES)
+        own_rules = read_ignore_file(root / current / ".gitignore", current, RULES_BYTES)
         rules = (own_rules, *rules) if own_rules.lines else rules
     return rules, False

@@ -35,8 +35,11 @@ def read_head(real: Path, max_bytes: int = _SAMPLE_BYTES) -> bytes:
         return os.read(fd, max_bytes)
 
 
-def read_lines(real: Path, first: int, limit: int) -> LineRange:
-    """Read up to `limit` lines from line `first` on. Raises as `open_file`, NotText for binary files."""
+def read_lines(real: Path, first: int, limit: int, max_bytes: int = READ_BYTES.value) -> LineRange:
+    """Read up to `limit` lines from line `first` on, at most `max_bytes` as they are shown.
+
+    Raises as `open_file`, NotText for binary files.
+    """
     from hashlib import blake2b
 
     with open_file(real) as fd:
@@ -46,7 +49,7 @@ def read_lines(real: Path, first: int, limit: int) -> LineRange:
             raise NotText(f"{real} is a binary file.", "Look at it with a command instead.")
         encoding = _detect_encoding(sample)
         digest = blake2b(digest_size=16)
-        collector = _LineCollector(first, limit)
+        collector = _LineCollector(first, limit, max_bytes)
         for chunk in _read_chunks(fd, encoding, digest.update):
             collector.feed(chunk)
         collector.finish()
@@ -106,12 +109,13 @@ class _LineCollector:
     `count`: the number of lines so far, including those that are not wanted; `reached_limit`: as in LineRange.
     """
 
-    def __init__(self, first: int, limit: int) -> None:
+    def __init__(self, first: int, limit: int, max_bytes: int) -> None:
         self.lines: list[bytes] = []
         self.count = 0
         self.reached_limit = ""
         self._first = first
         self._end = first + limit
+        self._max_bytes = max_bytes
         # A character takes up to four bytes; a few more show that the line is longer.
         self._max_line_bytes = READ_LINE.value * 4 + 8
         self._line = b""
@@ -165,7 +169,7 @@ class _LineCollector:
         # Each line is shown with its number, a separator and a line end.
         self._shown_bytes += min(len(line), READ_LINE.value * 4) + len(str(self.count)) + 3
         # One line is shown even if it is longer than the limit.
-        if self._shown_bytes > READ_BYTES.value and self.lines:
+        if self._shown_bytes > self._max_bytes and self.lines:
             self.reached_limit = "bytes"
             return
         self.lines.append(line)

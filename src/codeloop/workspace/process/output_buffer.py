@@ -9,17 +9,15 @@ from typing import NamedTuple
 from codeloop.kit.small_files import write_all
 from codeloop.kit.text.plain_output import PlainOutput, to_plain_text
 from codeloop.kit.text.truncate import count_bytes, count_lines, cut_text
-from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, SHELL_REPORT, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
+from codeloop.schema.limits import SHELL_FILE, SHELL_OUTPUT, SHELL_REPORT
 from codeloop.workspace.files.saved_outputs import create_output_file, shorten_output
 from codeloop.workspace.process.condensed_output import condense_output
+from codeloop.workspace.tool_bounds import USUAL_BOUNDS, ToolBounds
 
 # A character takes up to four bytes in UTF-8.
 _RECENT_BYTES = 4 * SHELL_OUTPUT.value
 # The bytes of the head, and of the tail, that are kept: much of it may be progress bars, which are removed later.
 _KEPT_BYTES = 512 * 1024
-# Both leave room for the notes around the output.
-_MAX_LINES = TOOL_OUTPUT_LINES.value - 20
-_MAX_BYTES = TOOL_OUTPUT_BYTES.value - 4096
 _OVERWRITTEN_NOTE = "of what was written over, the last state is shown"
 
 
@@ -41,11 +39,13 @@ class OutputBuffer:
     `path`: the file with the whole output. It is made when a part is left out; with `opens_file`, from the start.
     """
 
-    def __init__(self, folder: Path, *, opens_file: bool = False) -> None:
+    def __init__(self, folder: Path, bounds: ToolBounds = USUAL_BOUNDS, *, opens_file: bool = False) -> None:
         self.path: Path | None = None
         self.total = 0
         self.line_ends = 0
         self.folder = folder
+        self._bounds = bounds
+        self._kept_bytes = max(_KEPT_BYTES, bounds.command_bytes)
         self._head = bytearray()
         self._tail = bytearray()
         self._bytes_taken = 0
@@ -60,14 +60,14 @@ class OutputBuffer:
         """Add output."""
         self.total += len(chunk)
         self.line_ends += chunk.count(b"\n")
-        if self.path is None and not self._failure and self.total - self._bytes_taken > _KEPT_BYTES:
+        if self.path is None and not self._failure and self.total - self._bytes_taken > self._kept_bytes:
             self._open_file()
-        head_space = _KEPT_BYTES - len(self._head)
+        head_space = self._kept_bytes - len(self._head)
         self._head += chunk[:head_space]
         self._tail += chunk[head_space:]
         # It may grow to twice its size, so that bytes are moved rarely.
-        if len(self._tail) > 2 * _KEPT_BYTES:
-            del self._tail[:-_KEPT_BYTES]
+        if len(self._tail) > 2 * self._kept_bytes:
+            del self._tail[: -self._kept_bytes]
         self._write_to_file(chunk)
 
     def read_recent(self) -> str:
@@ -88,8 +88,9 @@ class OutputBuffer:
         end = to_plain_text(_decode(_drop_partial_line(self._tail))) if gap else PlainOutput("")
         start_text, is_start_condensed = condense_output(start.text)
         end_text, is_end_condensed = condense_output(end.text)
-        is_long = len(start_text) > SHELL_OUTPUT.value or count_bytes(start_text) > _MAX_BYTES
-        is_cut = bool(gap) or is_long or count_lines(start_text) > _MAX_LINES
+        max_lines, max_characters = self._bounds.command_lines, self._bounds.command_characters
+        is_long = len(start_text) > max_characters or count_bytes(start_text) > self._bounds.command_bytes
+        is_cut = bool(gap) or is_long or count_lines(start_text) > max_lines
         is_condensed = is_start_condensed or is_end_condensed
         is_reduced = start.is_reduced or end.is_reduced or is_condensed
         if (is_cut or is_reduced) and self.path is None and not self._failure:
@@ -99,9 +100,9 @@ class OutputBuffer:
         self._clear()
         if is_cut:
             # A third of the room for the head, the rest for the tail: results and errors come last.
-            head = cut_text(start_text, _MAX_LINES // 3, SHELL_OUTPUT.value // 3, "head").head
+            head = cut_text(start_text, max_lines // 3, max_characters // 3, "head").head
             rest = end_text if gap else start_text[len(head) :]
-            tail = cut_text(rest, _MAX_LINES // 3 * 2, SHELL_OUTPUT.value // 3 * 2, "tail")
+            tail = cut_text(rest, max_lines // 3 * 2, max_characters // 3 * 2, "tail")
             tail_text = tail.tail if tail.is_cut else tail.head
             missing = gap + count_bytes(start.text) + count_bytes(end.text) - count_bytes(head) - count_bytes(tail_text)
             text = f"{head.rstrip()}\n\n[... {missing} bytes left out; {self._describe_file()} ...]\n\n{tail_text}"

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from codeloop.kit.programs import find_program
 from codeloop.schema.config import SandboxConfig
-from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS, SHELL_TIMEOUT
+from codeloop.schema.limits import SHELL_INTERRUPT, SHELL_JOBS
 from codeloop.workspace.git.planted.early_cleaning import EarlyCleaning
 from codeloop.workspace.git.planted.quarantine import locate_quarantine
 from codeloop.workspace.git.planted.recovery import RunningMark, locate_marks, take_recovered
@@ -45,6 +45,7 @@ from codeloop.workspace.sandbox.secret_variables import (
     find_wanted_variables,
     hide_variables,
 )
+from codeloop.workspace.tool_bounds import USUAL_BOUNDS, ToolBounds
 
 if TYPE_CHECKING:
     from codeloop.workspace.sandbox.network.host_proxy import SessionProxy
@@ -100,9 +101,9 @@ class Shells:
     programs other than shells too (`sandboxed_program.py`).
     """
 
-    def __init__(self, timeout: float = SHELL_TIMEOUT.seconds) -> None:
-        """`timeout`: the default timeout of commands, in seconds."""
-        self._timeout = timeout
+    def __init__(self, bounds: ToolBounds = USUAL_BOUNDS) -> None:
+        self._bounds = bounds
+        self._timeout = bounds.timeout_ms / 1000
         self.jobs = Jobs()
         self.launcher = ProcessLauncher()
         self.sandboxes = Sandboxes(self.launcher)
@@ -143,6 +144,11 @@ class Shells:
         """Return the timeout in ms of a command that has none: longer for a command that took long before."""
         return 1000 * max(self._timeout, _TIMEOUT_FACTOR * self._slow_commands.find_seconds(context.scratch, command))
 
+    def find_directory(self, session: str) -> Path | None:
+        """Return the directory that a session's commands have led to; None: none has run yet."""
+        state = self._states.get(session)
+        return None if state is None else state.directory
+
     def reset(self, session: str) -> None:
         """Reset the session's working directory and environment."""
         self._states.pop(session, None)
@@ -154,7 +160,7 @@ class Shells:
 
         `on_output` is called with the latest output, throttled. When cancelled, it is called once more.
         """
-        buffer = OutputBuffer(context.scratch)
+        buffer = OutputBuffer(context.scratch, self._bounds)
         try:
             running = await self._start(context, command, buffer)
         except asyncio.CancelledError:
@@ -190,7 +196,7 @@ class Shells:
             raise ValueError(
                 f"{SHELL_JOBS.value} background commands are running already; stop one with bash_kill first"
             )
-        running = await self._start(context, command, OutputBuffer(context.scratch, opens_file=True))
+        running = await self._start(context, command, OutputBuffer(context.scratch, self._bounds, opens_file=True))
         return self.jobs.add(context.session, command.text, running)
 
     @property

@@ -43,6 +43,8 @@ class FileFilter(Struct, frozen=True):
     options: tuple[str, ...]
     path_pattern: re.Pattern[str] | None = None
     is_inclusive: bool = True
+    name_pattern: re.Pattern[str] | None = None
+    """What `options` filter names by; None: nothing, or a path pattern says more."""
 
     @staticmethod
     def parse(pattern: str | None) -> "FileFilter":
@@ -68,7 +70,8 @@ class FileFilter(Struct, frozen=True):
                 f"--type={_TYPE_NAME}" if is_inclusive else f"--type-not={_TYPE_NAME}",
             )
             # `*` names every file, of which `!*` leaves none; `!` alone names no file.
-            return FileFilter(options if glob.strip("*") or (glob and not is_inclusive) else ())
+            is_filtering = bool(glob.strip("*") or (glob and not is_inclusive))
+            return FileFilter(options, None, is_inclusive, compiled) if is_filtering else FileFilter(())
         # ripgrep can't filter by the path, but by the name at its end, which leaves fewer paths to match here. Of
         # `src/{a,b/c}.py` the name is not known: its braces do not match.
         name = glob.rpartition("/")[2]
@@ -76,6 +79,20 @@ class FileFilter(Struct, frozen=True):
         return FileFilter(
             (f"--type-add={_TYPE_NAME}:{name}", f"--type={_TYPE_NAME}") if can_narrow else (), compiled, is_inclusive
         )
+
+    def accepts_link(self, path: Path, relative: str) -> bool:
+        """Return whether a link passes, which ripgrep is given by name: so `options` filter only what is below it.
+
+        Folders pass: what lies in them is filtered.
+        """
+        return path.is_dir() or self.accepts_unfiltered(relative)
+
+    def accepts_unfiltered(self, relative: str) -> bool:
+        """Return whether a relative path passes that did not come from ripgrep with these options."""
+        if self.name_pattern is not None:
+            is_matched = self.name_pattern.fullmatch(relative.rpartition("/")[2]) is not None
+            return is_matched == self.is_inclusive
+        return self.accepts(relative)
 
     def accepts(self, relative: str) -> bool:
         """Return whether a relative path that ripgrep printed, with these options, passes."""

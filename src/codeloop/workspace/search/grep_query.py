@@ -38,7 +38,7 @@ class GrepQuery(Struct, frozen=True):
 
     `include`: a glob for paths (`!` before it excludes); `lines_before`, `lines_after`: around a match;
     `is_plain_text`: so the pattern is no regular expression; `max_shown_matches`: of how many matches in a file the
-    lines are kept.
+    lines are kept; `links`: relative paths of links below the folder that are followed.
     """
 
     pattern: str
@@ -50,6 +50,7 @@ class GrepQuery(Struct, frozen=True):
     multiline: bool = False
     is_plain_text: bool = False
     max_shown_matches: int = 100
+    links: tuple[str, ...] = ()
 
 
 class GrepResult(Struct, frozen=True):

@@ -1,17 +1,36 @@
 """Reads ripgrep's text (names, lines, counts) as it streams. Its JSON is read by `json_records.py`."""
 
+import codecs
 import os
 import re
+from contextlib import suppress
 from pathlib import Path
+from typing import NamedTuple
 
-from codeloop.schema.limits import SEARCH_FILES, SEARCH_MATCHES
+from codeloop.schema.limits import SEARCH_COLUMNS, SEARCH_FILES, SEARCH_MATCHES
 from codeloop.workspace.search.file_filter import FileFilter
 from codeloop.workspace.search.grep_query import FileMatches, GrepQuery, MatchLine
 
 # A line of its own, instead of a match: `./a.png: binary file matches (found "\0" byte around offset 4)`.
 _BINARY_NOTICE = rb"([^\0\n]*): (?:WARNING: stopped searching )?binary file[^\0\n]*\n"
-# `12:` before a matching line, `11-` before a line of context.
-_LINE_PREFIX = rb"(\d+)([:-])"
+# `12:701:2048:` before a matching line: its number, the byte of its first match (from 1), and where it begins in the
+# file. `11-2040-` before a line of context.
+_LINE_PREFIX = rb"(\d+)(?:(:)(\d+):(\d+):|-\d+-)"
+# At the end of a line that is longer than SEARCH_COLUMNS.
+_CUT_MATCH = rb" \[\.\.\. \d+ more match(?:es)?\]\Z"
+_CUT_NOTE = " [... omitted end of long line]"
+# The bytes shown before a match that is far from the start of its line.
+_BYTES_BEFORE_MATCH = 100
+_WIDE_MARKS = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+class _FarMatch(NamedTuple):
+    """A match that is not in the part of its line that ripgrep prints. `offset`: its place in the file, in bytes."""
+
+    file: FileMatches
+    line_index: int
+    column: int
+    offset: int
 
 
 class NameReader:
@@ -39,6 +58,7 @@ class LineReader:
     def __init__(self, root: Path, file_filter: FileFilter, query: GrepQuery) -> None:
         self.files: dict[bytes, FileMatches | None] = {}
         """By the name that ripgrep prints; None: the filter leaves the file out."""
+        self.far_matches: list[_FarMatch] = []
         self.matches = 0
         self._root = root
         self._accepts = file_filter.accepts
@@ -107,13 +127,36 @@ class LineReader:
         prefix = re.match(_LINE_PREFIX, text)
         if prefix is None:
             return
-        is_match = prefix[2] == b":"
+        is_match = prefix[2] is not None
         file_matches.matches += is_match
         self.matches += is_match
         if file_matches.matches <= self._query.max_shown_matches and self._kept_lines < SEARCH_MATCHES.value:
-            shown = text[prefix.end() :].rstrip(b"\r").decode("utf-8", "replace")
+            line = text[prefix.end() :].rstrip(b"\r")
+            cut = re.search(_CUT_MATCH, line) if is_match and len(line) > SEARCH_COLUMNS.value else None
+            shown = (line if cut is None else line[: cut.start()]).decode("utf-8", "replace")
+            shown += "" if cut is None else _CUT_NOTE
+            if cut is not None and int(prefix[3]) > SEARCH_COLUMNS.value - _BYTES_BEFORE_MATCH:
+                column = int(prefix[3])
+                far_match = _FarMatch(file_matches, len(file_matches.lines), column, int(prefix[4]) + column - 1)
+                self.far_matches.append(far_match)
             file_matches.lines.append(MatchLine(int(prefix[1]), shown, is_match))
             self._kept_lines += 1
+
+    def show_far_matches(self) -> None:
+        """Replace the starts of long lines by the parts around their matches. Reads the files."""
+        for far_match in self.far_matches:
+            # The file may be gone by now, and of a wide encoding the offsets are those of the text in UTF-8.
+            with suppress(OSError), far_match.file.path.open("rb") as file:
+                if file.read(2) in _WIDE_MARKS:
+                    continue
+                start = far_match.offset - min(_BYTES_BEFORE_MATCH, far_match.column - 1)
+                file.seek(start)
+                piece, line_end, _ = file.read(SEARCH_COLUMNS.value).partition(b"\n")
+                text = piece.rstrip(b"\r").decode("utf-8", "ignore") + ("" if line_end else _CUT_NOTE)
+                column = far_match.column - (far_match.offset - start)
+                line = far_match.file.lines[far_match.line_index]
+                shown = f"[... from byte {column} of the line] {text}"
+                far_match.file.lines[far_match.line_index] = MatchLine(line.number, shown, line.is_match)
 
     def _note_binary(self, notice: re.Match[bytes]) -> None:
         # With this warning the matches before the binary part were printed, so the file is counted already.

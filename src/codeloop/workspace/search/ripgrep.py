@@ -58,19 +58,24 @@ class Ripgrep:
         self._seconds = seconds
 
     async def list_files(
-        self, root: Path, pattern: str | None, environment: Mapping[str, str], ignore: Sequence[str] = ()
+        self,
+        root: Path,
+        pattern: str | None,
+        environment: Mapping[str, str],
+        ignore: Sequence[str] = (),
+        links: Sequence[str] = (),
     ) -> FileList:
         """List the files below `root` that match `pattern` (all: None) and none of `ignore`, in no order.
 
-        Raises SearchFailed.
+        `links`: relative paths of links to folders below `root` that are followed. Raises SearchFailed.
         """
         file_filter = FileFilter.parse(pattern and quote_names(pattern, root))
         reader = NameReader(root, file_filter)
         ignoring_options = [f"--glob=!{each}" for each in ignore]
-        options = ["--files", *ignoring_options, *file_filter.options, "./"]
+        options = ["--files", *ignoring_options, *file_filter.options, "--", "./", *(f"./{link}" for link in links)]
         stop_reason = await self._run(options, root, environment, reader)
         if pattern and not reader.paths and (plain := quote_brackets(pattern)) != pattern:
-            return await self.list_files(root, plain, environment, ignore)
+            return await self.list_files(root, plain, environment, ignore, links)
         return FileList(reader.paths, stop_reason)
 
     async def grep(self, root: Path, query: GrepQuery, environment: Mapping[str, str]) -> GrepResult:
@@ -107,10 +112,13 @@ class Ripgrep:
         file_filter = FileFilter.parse(query.include and quote_names(query.include, folder))
         reader = LineReader(folder, file_filter, query)
         pattern, options = _make_pattern(query)
-        options += [*engine, *file_filter.options, "-e", pattern, "--", target]
+        links = (f"./{link}" for link in query.links if file_filter.accepts_link(folder / link, link))
+        options += [*engine, *file_filter.options, "-e", pattern, "--", target, *links]
         stop_reason = await self._run(options, folder, environment, reader)
         if query.include and not reader.matches and (plain := quote_brackets(query.include)) != query.include:
             return await self._grep_with(root, replace(query, include=plain), environment, engine)
+        if reader.far_matches:
+            await asyncio.to_thread(reader.show_far_matches)
         files = await asyncio.to_thread(sort_newest_first, reader.list_files())
         return GrepResult(files, reader.matches, stop_reason)
 
@@ -180,7 +188,7 @@ def _list_options(query: GrepQuery) -> list[str]:
         case "count":
             options += ["--count", "--with-filename"]
         case "content":
-            options += ["--line-number", "--with-filename", "--no-heading"]
+            options += ["--line-number", "--with-filename", "--no-heading", "--column", "--byte-offset"]
             options += [f"--before-context={query.lines_before}"] if query.lines_before else []
             options += [f"--after-context={query.lines_after}"] if query.lines_after else []
     if query.ignore_case:

@@ -14,7 +14,6 @@ from codeloop.schema.api.session_inputs import MessageWithParts, RunShell
 from codeloop.schema.errors import CodeloopError, OperationError
 from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id, now_ms
-from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.live_events import make_session_diff
 from codeloop.schema.message import AssistantMessage, UserMessage
 from codeloop.schema.part import (
@@ -87,7 +86,7 @@ class _UserCommand:
         context = _UserCommandContext(self._project.engine, self._agent, part)
         params = BashParams(
             command=self._line,
-            timeout=SHELL_TIMEOUT_MAX.value,
+            timeout=self._project.workspace.bounds.max_timeout_ms,
             outside=self._unsandboxed_reason,
             # A line in the sandbox checks what a model has written, and must not depend on the directory and variables
             # that earlier commands set.
@@ -95,9 +94,9 @@ class _UserCommand:
         )
         try:
             result = await bash.run(params, context)
-            limits = self._project.engine.output_limits
+            bounds = self._project.workspace.bounds
             scratch = self._project.workspace.scratch
-            result = truncate_output(result, scratch, "tail", lines=limits.lines, size=limits.bytes)
+            result = truncate_output(result, scratch, "tail", lines=bounds.output_lines, size=bounds.output_bytes)
             self._store_result(info, _make_completed(part, result.output, result.metadata))
         except asyncio.CancelledError:
             state = context.part.state

@@ -21,10 +21,8 @@ from codeloop.schema.bounds.outlines import READ_OUTLINE_LINES, READ_WHOLE_LINES
 from codeloop.schema.ids import new_id
 from codeloop.schema.limits import (
     IMAGE_FILE,
-    READ_BYTES,
     READ_INSTRUCTIONS,
     READ_LINE,
-    READ_LINES,
     READ_NOTEBOOK,
     READ_PDF,
     SEARCH_RESULTS,
@@ -97,7 +95,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         if target.real.is_dir() and params.symbol:
             return await _read_symbol_below(ctx, target, params.symbol)
         if target.real.is_dir():
-            return _list_directory(ctx.workspace, target, first, limit or READ_LINES.value)
+            return _list_directory(ctx.workspace, target, first, limit or ctx.workspace.bounds.read_lines)
         try:
             head = read_head(target.real)
         except FileNotFoundError:
@@ -114,7 +112,9 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         if params.symbol:
             block, others = await asyncio.to_thread(_find_symbol, ctx, target, params.symbol)
             first, limit = block.first_line, block.last_line - block.first_line + 1
-        lines_range = await asyncio.to_thread(_read_lines, target, first, limit or READ_LINES.value)
+        lines_range = await asyncio.to_thread(
+            _read_lines, target, first, limit or ctx.workspace.bounds.read_lines, ctx.workspace.bounds.read_bytes
+        )
         outline = list[str]()
         if limit is None and params.offset is None and (lines_range.total_lines or 0) > READ_WHOLE_LINES.value:
             outline = format_outline(await asyncio.to_thread(list_file_blocks, target.real), READ_OUTLINE_LINES.value)
@@ -175,17 +175,17 @@ def _find_symbol(ctx: ToolContext, target: ResolvedPath, symbol: str) -> tuple[C
     raise ToolFailure(f"{name} has no `{replace_undecodable(symbol)}`.{format_suggestion(close)}", advice=advice)
 
 
-def _read_lines(target: ResolvedPath, first: int, limit: int) -> LineRange:
+def _read_lines(target: ResolvedPath, first: int, limit: int, max_bytes: int) -> LineRange:
     """Return lines of a file; of a notebook, lines of its cells as text."""
     if target.real.suffix == ".ipynb" and target.real.stat().st_size <= READ_NOTEBOOK.value:
         loaded = read_file(target.real, READ_NOTEBOOK.value)
         text = render_notebook(loaded.data)
         if text is not None:
-            return _take_lines(text, first, limit, loaded.stamp)
-    return read_lines(target.real, first, limit)
+            return _take_lines(text, first, limit, max_bytes, loaded.stamp)
+    return read_lines(target.real, first, limit, max_bytes)
 
 
-def _take_lines(text: str, first: int, limit: int, stamp: FileStamp) -> LineRange:
+def _take_lines(text: str, first: int, limit: int, max_bytes: int, stamp: FileStamp) -> LineRange:
     """Return lines of a text with the limits that hold for a file: number of lines, length of a line, bytes."""
     lines = text.splitlines()
     taken: list[str] = []
@@ -196,7 +196,7 @@ def _take_lines(text: str, first: int, limit: int, stamp: FileStamp) -> LineRang
         if len(taken) == limit:
             reached_limit = "lines"
             break
-        if taken and size > READ_BYTES.value:
+        if taken and size > max_bytes:
             reached_limit = "bytes"
             break
         taken.append(line if len(line) <= READ_LINE.value else line[: READ_LINE.value] + "... (line cut)")
@@ -226,7 +226,11 @@ def _format_file(ctx: ToolContext, target: ResolvedPath, lines_range: LineRange,
         moved = "" if earlier_first == lines_range.first else f", as {earlier_first}-{earlier_last}"
         output = f"{name} lines {lines_range.first}-{last}{total} have not changed since you read them above{moved}."
     ends_here = is_complete or not lines_range.reached_limit
-    closing = [] if is_known and ends_here else _format_closing(lines_range, last, is_complete=is_complete)
+    closing = (
+        []
+        if is_known and ends_here
+        else _format_closing(lines_range, last, workspace.bounds.read_bytes, is_complete=is_complete)
+    )
     output = "\n\n".join([output or "(The file is empty)", *closing])
     instructions = _find_instructions(ctx, target)
     output = "\n\n".join([output, *instructions.values()])
@@ -264,10 +268,10 @@ def _find_earlier_first(lines_read: Mapping[int, str], lines_range: LineRange) -
     return None
 
 
-def _format_closing(lines_range: LineRange, last: int, *, is_complete: bool) -> list[str]:
+def _format_closing(lines_range: LineRange, last: int, max_bytes: int, *, is_complete: bool) -> list[str]:
     """Return the closing line of a result, if it needs one: the range, the total, and the offset to read on from."""
     total = lines_range.total_lines if lines_range.total_lines is not None else f"more than {last}"
-    why = f"cut at {READ_BYTES.value // 1024} KB; " if lines_range.reached_limit == "bytes" else ""
+    why = f"cut at {max_bytes // 1024} KB; " if lines_range.reached_limit == "bytes" else ""
     if lines_range.reached_limit and not is_complete:
         return [f"(lines {lines_range.first}-{last} of {total}; {why}offset={last + 1} goes on)"]
     if lines_range.first > 1 or is_complete:

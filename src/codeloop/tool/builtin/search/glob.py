@@ -1,6 +1,8 @@
 """The tool `glob`: finds files by a pattern of their names."""
 
 import asyncio
+import os
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -11,7 +13,7 @@ from codeloop.kit.glob import split_root
 from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
-from codeloop.schema.wire import Wire
+from codeloop.schema.wire import Wire, replace
 from codeloop.tool.files.file_access import (
     REPEATED_FOLDER,
     check_unmoved,
@@ -20,7 +22,9 @@ from codeloop.tool.files.file_access import (
     strip_search_folder,
 )
 from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
-from codeloop.workspace.search.grep_query import SearchFailed
+from codeloop.workspace.search.file_filter import FileFilter
+from codeloop.workspace.search.grep_query import FileList, SearchFailed
+from codeloop.workspace.search.links import FoundLink, find_links, list_links_to_follow, note_links_outside
 from codeloop.workspace.search.newest_files import keep_newest
 from codeloop.workspace.workspace import ResolvedPath
 
@@ -41,6 +45,10 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         start, pattern = split_root(pattern)
         pattern = f"/{pattern}"
         folder = f"{folder}/{start}" if folder and start.startswith("..") else start
+    # So do those that are links, which ripgrep does not enter otherwise.
+    elif (start := split_root(pattern)[0]) and _has_link(ctx.workspace.resolve(folder or ".").path, start):
+        folder = f"{folder}/{start}" if folder else start
+        pattern = f"/{split_root(pattern)[1]}"
     arguments = {"pattern": params.pattern} | ({"path": params.path} if params.path else {})
     need = Need(permission="glob", patterns=(params.pattern,), always=("*",), metadata=arguments)
     target = await resolve_search_target(ctx, folder, lambda _: [need], only_folder=True)
@@ -52,7 +60,9 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
     check_unmoved(ctx, target)
     notes = [REPEATED_FOLDER.format("the pattern", stripped)] if stripped else []
     try:
-        search = partial(ctx.workspace.ripgrep.list_files, target.path, environment=ctx.workspace.environment)
+        links = await find_links(ctx.workspace, target.path)
+        followed = list_links_to_follow(target.path, links)
+        search = partial(_list_files, ctx, target.path, links, followed)
         listing = await search(pattern)
         # A bare name that no file has may be a part of one.
         if not listing.paths and not set(pattern) & set("*?[{/"):
@@ -65,19 +75,36 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         await _check_folder(ctx, target, pattern)
     # In a thread: it reads the modification time of each file.
     newest_paths = await asyncio.to_thread(keep_newest, listing.paths, SEARCH_RESULTS.value)
-    paths = [escape_path(ctx.workspace.format_for_model(Path(path))) for path in newest_paths]
+    targets = {f"{target.path}/{link.path}": f" -> {escape_path(link.target)}" for link in links}
+    paths = [escape_path(ctx.workspace.format_for_model(Path(path))) + targets.get(path, "") for path in newest_paths]
     if len(paths) < len(listing.paths):
         notes.append(
             f"the newest {len(paths)} of {len(listing.paths)} files; narrow the pattern or the path for others"
         )
-    if listing.stop_reason:
-        notes.append(listing.stop_reason)
+    notes += filter(None, (listing.stop_reason, note_links_outside(links)))
     output = "\n".join(paths) or "No files found"
     return ToolResult(
         title=ctx.workspace.format_for_user(target.path),
         output=output + (f"\n\n({'; '.join(notes)})" if notes else ""),
         metadata={"count": len(paths), "truncated": len(paths) < len(listing.paths) or bool(listing.stop_reason)},
     )
+
+
+def _has_link(folder: Path, start: str) -> bool:
+    """Return whether the relative path `start` leads from a folder to another by way of a link."""
+    real = os.path.realpath(folder / start)
+    return real != os.path.normpath(Path(os.path.realpath(folder)) / start) and Path(real).is_dir()
+
+
+async def _list_files(
+    ctx: ToolContext, folder: Path, links: Sequence[FoundLink], followed: Sequence[str], pattern: str
+) -> FileList:
+    """List the files that match, links among them."""
+    folders = [link.path for link in links if link.path in followed and link.is_folder]
+    listing = await ctx.workspace.ripgrep.list_files(folder, pattern, ctx.workspace.environment, links=folders)
+    file_filter = FileFilter.parse(pattern)
+    matching = [f"{folder}/{link.path}" for link in links if file_filter.accepts_unfiltered(link.path)]
+    return replace(listing, paths=[*listing.paths, *matching])
 
 
 async def _check_folder(ctx: ToolContext, target: ResolvedPath, pattern: str) -> None:

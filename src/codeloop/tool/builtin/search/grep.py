@@ -28,6 +28,7 @@ from codeloop.tool.files.file_access import (
 from codeloop.tool.files.shown_files import find_lines_read
 from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.grep_query import FileMatches, GrepMode, GrepQuery, GrepResult, MatchLine, SearchFailed
+from codeloop.workspace.search.links import find_links, list_links_to_follow, note_links_outside
 from codeloop.workspace.workspace import ResolvedPath
 
 # Before, and after, each match.
@@ -69,6 +70,7 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
     params, target, note = await _find_target(params, ctx)
     is_file = not target.path.is_dir()
     check_unmoved(ctx, target)
+    links = [] if is_file else await find_links(ctx.workspace, target.path)
     query = GrepQuery(
         pattern=params.pattern,
         include=f"{params.include}**" if params.include and params.include.endswith("/") else params.include,
@@ -78,8 +80,10 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
         ignore_case=params.ignore_case,
         multiline=params.multiline,
         max_shown_matches=SEARCH_RESULTS.value,
+        links=tuple(list_links_to_follow(target.path, links)),
     )
     search_result, pattern_note = await _search(target.path, query, ctx)
+    note = " ".join(filter(None, (note, _put_in_brackets(note_links_outside(links)))))
     # A file that the call names is shown in any case: permission to read it was asked for.
     if not is_file:
         search_result = _drop_lock_files(await _drop_unreadable(search_result, ctx), params, ctx)
@@ -159,6 +163,10 @@ async def _run_search(path: Path, query: GrepQuery, ctx: ToolContext) -> tuple[G
         reason = str(error).rpartition("error: ")[2].strip()
         note = f"(Searched for as plain text, as it is not a valid regular expression: {reason}.)"
         return await search(path, replace(query, is_plain_text=True), ctx.workspace.environment), note
+
+
+def _put_in_brackets(note: str) -> str:
+    return f"({note[0].upper()}{note[1:]}.)" if note else ""
 
 
 def _limit_context(count: int) -> int:
@@ -255,8 +263,8 @@ def _format_files(files: list[FileMatches], params: GrepParams, ctx: ToolContext
         return _FormattedFiles(counts, sum(hits.matches for hits in shown_files), [])
     blocks: list[str] = []
     display: list[JSON] = []
-    total = 0
-    for name, hits, lines in zip(names, shown_files, share_lines(shown_files), strict=True):
+    total, max_bytes = 0, ctx.workspace.bounds.search_bytes
+    for name, hits, lines in zip(names, shown_files, share_lines(shown_files, max_bytes), strict=True):
         count = sum(line.is_match for line in lines)
         total += count
         new_lines = _refer_to_other_searches(hits.path, lines, params, ctx) if params.block else lines

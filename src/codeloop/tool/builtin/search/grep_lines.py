@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.kit.text.truncate import share_fairly
-from codeloop.schema.bounds.outlines import OUTLINED_FILE, SEARCH_BLOCK_LINES, SEARCH_SHOWN_BYTES
+from codeloop.schema.bounds.outlines import OUTLINED_FILE, SEARCH_BLOCK_LINES
 from codeloop.schema.limits import READ_LINE, SEARCH_RESULTS
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.encoding import NotText, decode_text
@@ -119,11 +119,11 @@ def _refer_to_run(run: Sequence[MatchLine], note: str) -> Sequence[MatchLine]:
     return [MatchLine(0, f"({run[0].number}-{run[-1].number} {note})", is_match=False)]
 
 
-def share_lines(files: Sequence[FileMatches]) -> list[list[MatchLine]]:
-    """Return the lines to show of each file: they share SEARCH_RESULTS matches and SEARCH_SHOWN_BYTES bytes fairly."""
+def share_lines(files: Sequence[FileMatches], max_bytes: int) -> list[list[MatchLine]]:
+    """Return the lines to show of each file: they share SEARCH_RESULTS matches and `max_bytes` fairly."""
     counts = share_fairly([sum(line.is_match for line in hits.lines) for hits in files], SEARCH_RESULTS.value)
     lines_by_file = [_take_matches(hits.lines, count) for hits, count in zip(files, counts, strict=True)]
-    max_bytes = SEARCH_SHOWN_BYTES.value - _HEADING_BYTES * len(files)
+    max_bytes -= _HEADING_BYTES * len(files)
     sizes = share_fairly([sum(map(_measure, lines)) for lines in lines_by_file], max(max_bytes, 0))
     return [_take_bytes(lines, size) for lines, size in zip(lines_by_file, sizes, strict=True)]
 

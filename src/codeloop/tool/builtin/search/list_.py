@@ -9,6 +9,7 @@ from codeloop.schema.wire import JSON, Wire
 from codeloop.tool.files.file_access import check_unmoved, resolve_search_target
 from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.grep_query import SearchFailed
+from codeloop.workspace.search.links import find_links, note_links_outside
 from codeloop.workspace.workspace import ResolvedPath
 
 
@@ -35,15 +36,15 @@ class FolderTree:
         self.is_open = False
         self.shown_entries = 0
 
-    def add(self, path: str) -> None:
-        """Add a file by its path relative to this folder."""
+    def add(self, path: str, ending: str = "") -> None:
+        """Add a file by its path relative to this folder; `ending` follows its name."""
         folder = self
         folder.file_count += 1
         *steps, name = path.split("/")
         for step in steps:
             folder = folder.folders.setdefault(step, FolderTree())
             folder.file_count += 1
-        folder.files.append(name)
+        folder.files.append(name + ending)
 
     def open(self, budget: int) -> bool:
         """Open as many folders as fit into `budget` lines, those nearest to the top first; return whether all fit."""
@@ -102,6 +103,7 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
         raise
     check_unmoved(ctx, target)
     try:
+        links = await find_links(ctx.workspace, target.path)
         listing = await ctx.workspace.ripgrep.list_files(target.path, None, ctx.workspace.environment, params.ignore)
     except SearchFailed as error:
         raise ToolFailure(f"The folder can't be listed: {error}") from error
@@ -110,9 +112,11 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     start = len(f"{target.path}/".replace("//", "/"))
     for path in listing.paths:
         top.add(path[start:])
+    for link in links:
+        top.add(link.path, f" -> {link.target}")
     is_complete = top.open(TREE_LIST_LINES.value)
     notes = [] if is_complete else ["folders with a count are not shown whole; list them by their path"]
-    notes += [listing.stop_reason] if listing.stop_reason else []
+    notes += filter(None, (listing.stop_reason, note_links_outside(links)))
     lines = top.format_lines() or ["  (no files)"]
     output = "\n".join(
         [f"{escape_path(ctx.workspace.format_for_model(target.path))}/", *lines, *(f"\n({note})" for note in notes)]

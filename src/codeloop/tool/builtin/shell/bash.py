@@ -81,7 +81,7 @@ async def _describe(
         outcome,
         description=params.description,
         folder=plan.folder,
-        folder_notes=folder_notes,
+        folder_notes=(*plan.notes, *folder_notes),
     )
     return replace(result, metadata={**result.metadata, TERMINAL_KEY: terminal}) if terminal else result
 
@@ -119,7 +119,7 @@ async def _run_in_editor(plan: CommandPlan, ctx: ToolContext) -> tuple[CommandRe
         raise ToolFailure(f"The editor did not run the command in a terminal: {error}") from error
     if ending is None:
         return None
-    buffer = OutputBuffer(context.scratch)
+    buffer = OutputBuffer(context.scratch, ctx.workspace.bounds)
     buffer.feed(ending.output.encode())
     buffer.close()
     shown_output = buffer.take()

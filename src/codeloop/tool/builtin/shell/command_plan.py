@@ -8,7 +8,6 @@ from typing import Annotated
 
 from msgspec import Meta, Struct
 
-from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.permission import Need, Trait
 from codeloop.schema.wire import JSON, Wire, replace
 from codeloop.shell.analysis import analyse, make_need
@@ -68,7 +67,7 @@ class BashParams(Wire, rename=None):
 class CommandPlan(Struct, frozen=True):
     """A command that may run. `context`: the session's shell; `sandbox`: None: the command runs without one.
 
-    `directory`: the shell's directory before it; `folder`: where it runs.
+    `directory`: the shell's directory before it; `folder`: where it runs. `notes`: on arguments that were changed.
     """
 
     command: ShellCommand
@@ -76,6 +75,7 @@ class CommandPlan(Struct, frozen=True):
     sandbox: Sandbox | None
     directory: Path
     folder: Path
+    notes: tuple[str, ...] = ()
 
 
 async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
@@ -89,7 +89,7 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
         shells.reset(ctx.session_id)
     context = await _make_context(ctx, shells, is_outside=bool(params.outside))
     directory = shells.get_directory(context)
-    workdir = None if params.workdir is None else work.resolve(params.workdir, directory).path
+    workdir = None if params.workdir is None else work.resolve(params.workdir).path
     folder = workdir or directory
     entered_at = time.monotonic()
     params = replace(params, command=expand_outputs(params.command, work.scratch, folder))
@@ -106,12 +106,15 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
         where = "the working directory" if directory == work.directory else str(directory)
         text = f"The workdir {{}} is not a folder. Leave it out to run in {where}."
         raise ToolFailure(await describe_missing_file(ctx, work.resolve(str(workdir)), text))
-    timeout_ms = min(params.timeout or shells.choose_timeout_ms(context, params.command), SHELL_TIMEOUT_MAX.value)
+    wanted_ms = params.timeout or shells.choose_timeout_ms(context, params.command)
+    timeout_ms = min(wanted_ms, work.bounds.max_timeout_ms)
+    is_lowered = params.timeout is not None and timeout_ms < params.timeout and not params.run_in_background
+    notes = (f"Its timeout was lowered to {timeout_ms} ms, the longest.",) if is_lowered else ()
 
     def find_more_time() -> float:
         """Return the seconds that a build, a test or an installation may take longer than other commands."""
         may_take_long = params.timeout is None and ctx.services.takes_long(params.command)
-        return (SHELL_TIMEOUT_MAX.value - timeout_ms) / 1000 if may_take_long else 0
+        return (work.bounds.max_timeout_ms - timeout_ms) / 1000 if may_take_long else 0
 
     command = ShellCommand(
         params.command,
@@ -124,7 +127,7 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
         publishes_ports=work.sandbox.ports,
         find_more_time=find_more_time,
     )
-    return CommandPlan(command, context, sandbox, directory, folder)
+    return CommandPlan(command, context, sandbox, directory, folder, notes)
 
 
 async def _make_context(ctx: ToolContext, shells: Shells, *, is_outside: bool) -> ShellContext:

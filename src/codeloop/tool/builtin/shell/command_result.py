@@ -4,7 +4,6 @@ import signal
 from collections.abc import Sequence
 from pathlib import Path
 
-from codeloop.schema.limits import SHELL_TIMEOUT_MAX
 from codeloop.schema.part import MODEL_NOTES_KEY, SHELL_NOTES_SEPARATOR
 from codeloop.schema.wire import JSON
 from codeloop.tool.files.file_access import format_path
@@ -30,7 +29,7 @@ async def format_result(
     notes: list[str] = []
     screen_notes: list[str] = []
     if outcome.timed_out:
-        screen_note, note = _describe_timeout(outcome)
+        screen_note, note = _describe_timeout(outcome, ctx.workspace.bounds.max_timeout_ms)
         screen_notes.append(screen_note)
         notes.append(note)
     if outcome.signal:
@@ -74,7 +73,7 @@ async def format_result(
     return ToolResult(title=command.text, output=output, metadata=metadata | marks)
 
 
-def _describe_timeout(outcome: CommandResult) -> tuple[str, str]:
+def _describe_timeout(outcome: CommandResult, max_timeout_ms: int) -> tuple[str, str]:
     """Return notes for the screen and for the model on a command that did not end within its timeout."""
     seconds = f"{outcome.duration:.0f} s" if outcome.duration >= 1 else f"{outcome.duration * 1000:.0f} ms"
     if outcome.job_id:
@@ -86,7 +85,7 @@ def _describe_timeout(outcome: CommandResult) -> tuple[str, str]:
     note = f"The command did not end within {seconds}, and was ended with all its processes."
     return note, (
         f"{note} It needs longer, or it hangs: what it printed last, such as a traceback, may say where. "
-        f"Give a timeout (at most {SHELL_TIMEOUT_MAX.value} ms) where it only takes long."
+        f"Give a timeout (at most {max_timeout_ms} ms) where it only takes long."
     )
 
 
@@ -101,7 +100,12 @@ def note_folder(
     name = format_path(ctx.workspace, shown)
     name = str(shown) if name in {".", ""} else name
     if next_folder != before:
-        return [f"The working directory is now {name}."]
+        notes = [f"The working directory is now {name}."]
+        if next_folder != ctx.workspace.directory:
+            notes.append(
+                f"That of commands: paths given to other tools, and workdir, start in {ctx.workspace.directory}."
+            )
+        return notes
     return [f"It ran in {name}."] if outcome.code != 0 and folder != ctx.workspace.directory else []
 
 

@@ -1,0 +1,72 @@
+"""What `tool_output` and `commands` of the configuration do to what a model reads, in the real program."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.program import Desk, bash, call, result, serving, steps
+from tests.support.answers import Answer
+
+
+def run_calls(desk: Desk, *calls: Answer, **settings: Any) -> list[str]:
+    """Return what a model is told of its calls, one a step."""
+    with serving(steps(*calls, Answer(text="Done."))) as server:
+        desk.use(server, **settings)
+        assert result(desk.run("run", "--format", "json", "do it"))["exitCode"] == 0
+        return [str(m["content"]) for m in server.requests[-1].json["messages"] if m["role"] == "tool"]
+
+
+LINES = "".join(f"line {number} {'x' * 88}\n" for number in range(700))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("settings", "shown"),
+    [
+        ({}, (30_000, 51_000)),
+        ({"max_bytes": 100_000}, (70_000, 78_000)),
+        ({"max_bytes": 5_000}, (5_000, 5_600)),
+        ({"max_lines": 50}, (5_100, 5_600)),
+    ],
+)
+def test_every_tool_keeps_to_the_configured_bounds(
+    tmp_path: Path, settings: dict[str, int], shown: tuple[int, int]
+) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "long.txt").write_text(LINES)
+    calls = (bash("cat long.txt", "c1"), call("read", call_id="c2", filePath="long.txt"))
+    told = run_calls(desk, *calls, tool_output=settings)
+    for text, size in zip(told, shown, strict=True):
+        assert size * 0.8 < len(text) <= size + 400, text[-300:]
+
+
+@pytest.mark.slow
+def test_the_timeouts_of_commands_are_configured(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    calls = (bash("sleep 60", "c1"), call("bash", call_id="c2", command="sleep 60", timeout=100_000))
+    told = run_calls(desk, *calls, commands={"timeout": 1_000, "max_timeout": 2_000})
+    assert "after its timeout of 1000 ms" in told[0]
+    assert "Give a timeout (at most 2000 ms)" in told[0]
+    assert "Its timeout was lowered to 2000 ms, the longest." in told[1]
+
+
+@pytest.mark.slow
+def test_paths_start_in_one_folder_whatever_cd_did(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "sub").mkdir()
+    (desk.work / "a.py").write_text("A = 1\n")
+    calls = (
+        bash("cd sub", "c1"),
+        call("write", call_id="c2", filePath="fresh.txt", content="x"),
+        call("read", call_id="c3", filePath="../a.py"),
+        call("bash", call_id="c4", command="pwd", workdir="sub"),
+        bash("pwd", "c5"),
+    )
+    told = run_calls(desk, *calls, permission={"edit": "allow"})
+    assert "The working directory is now sub.\nThat of commands: paths given to other tools" in told[0]
+    assert (desk.work / "fresh.txt").exists()
+    assert "Paths start in" in told[2]
+    assert "From" in told[2]
+    assert "a.py: give this" in told[2]
+    assert told[3].strip() == told[4].strip() == str(desk.work / "sub")
