@@ -59,7 +59,9 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     draft = AnswerDraft(engine.store, session_id, info.id)
     recorder = _make_recorder(engine, info)
     calls = ToolCalls(engine, agent, info, recorder, toolbox=structured.toolbox if structured is not None else None)
-    usage = start_usage(engine, session_id, model.info, request, kind="turn", message_id=info.id)
+    usage = start_usage(
+        engine, session_id, model.info, request, kind="turn", message_id=info.id, estimate=cache.token_estimate
+    )
     is_complete = False
     with InterruptionGuard(engine, info, usage):
         try:
