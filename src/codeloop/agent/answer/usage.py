@@ -181,9 +181,8 @@ class Usage:
         def make_events() -> list[StoredEvent]:
             # Within the transaction, so that what is paid for and what was paid are stored together.
             self._settle(cost, tokens)
-            if not (events or new_cost or new_tokens.all):
-                return []
-            return [*events, *make_sum_events(store, session_id, new_cost, new_tokens)]
+            sums = make_sum_events(store, session_id, new_cost, new_tokens) if new_cost or new_tokens.all else []
+            return [*events, *sums]
 
         store.append_made_events(make_events)
         self._entry = None
