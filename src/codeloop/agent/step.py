@@ -8,6 +8,7 @@ from codeloop.agent.answer.cut_off_steps import make_change_events
 from codeloop.agent.answer.live_status import RetryStatus, show_status
 from codeloop.agent.answer.usage import Usage, start_usage
 from codeloop.agent.calls.call_rules import list_rulesets
+from codeloop.agent.calls.early_import import end_timer, import_while_waiting
 from codeloop.agent.calls.tool_calls import ToolCalls
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import AskModel, list_fallbacks
@@ -148,9 +149,11 @@ async def _stream(
     """Add the model's events to the draft, start calls as they become complete, and count the usage."""
     retry_status = RetryStatus(engine, request.session_id)
     calls.offered_tools = frozenset(spec.name for spec in request.tools)
+    early_import = import_while_waiting(calls.offered_tools)
     try:
         async with aclosing(model.stream(request)) as events:
             async for event in events:
+                end_timer(early_import)
                 retry_status.end()
                 usage.count_event(event)
                 match event:
@@ -182,6 +185,7 @@ async def _stream(
         usage.count_event(Finished("stop"))
         return Finished("stop")
     finally:
+        end_timer(early_import)
         retry_status.close()
 
 
