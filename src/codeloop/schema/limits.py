@@ -242,7 +242,7 @@ REQUEST_IMAGES = Limit(
 REQUEST_IMAGES_BYTES = Limit(
     "agent.images_data", 24 * 1024 * 1024, "bytes", "base64 of all images and PDFs of a request; as agent.images"
 )
-RUNNING_SUBAGENTS = Limit("agent.subagents", 8, "count", "subagents of a project that work at once; further ones wait")
+RUNNING_SUBAGENTS = Limit("agent.subagents", 50, "count", "subagents of a project that work at once; further ones wait")
 SUBAGENT_STEPS = Limit("agent.subagent_steps", 100, "count", "requests of one task, unless its agent sets `steps`")
 SUBAGENT_TIME = Limit("agent.subagent_time", 3_600_000, "ms", "one task, then it is ended; questions don't count")
 SUBAGENT_IDLE = Limit("agent.subagent_idle", 900_000, "ms", "a subagent that shows nothing for this long is ended")

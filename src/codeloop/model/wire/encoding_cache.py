@@ -10,8 +10,8 @@ from codeloop.model.wire.encoding import EncodedMessage, merge_successive
 from codeloop.schema.wire import JSON
 
 MessageForm = TypeVar("MessageForm")
-# A session, its title, and a few subagents at once.
-MAX_CACHED_CONVERSATIONS = 8
+# A session, its title, and all its subagents at once.
+MAX_CACHED_CONVERSATIONS = 64
 
 
 class FormType(NamedTuple, Generic[MessageForm]):
