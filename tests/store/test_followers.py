@@ -1,23 +1,27 @@
 """Followers: every stored event once and in order, whoever stored it; live ones in their place between them."""
 
 import asyncio
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
+from contextlib import closing
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from codeloop.schema.errors import GapError
-from codeloop.schema.event import Event, PartUpdated, SessionUpdated, StampedEvent, get_session_id
+from codeloop.schema.event import Event, PartRemoved, PartUpdated, SessionUpdated, StampedEvent, get_session_id
 from codeloop.schema.limits import STORE_EVENTS, STORE_POLL_IDLE, STORE_QUEUE_EVENTS
 from codeloop.schema.live_events import Delta, PartDelta
-from codeloop.store.outbox import PRUNE_INTERVAL
+from codeloop.schema.wire import replace
+from codeloop.store.outbox import LARGE_EVENT, PRUNE_INTERVAL
 from codeloop.store.store import Store
-from tests.store.states import created, deleted, put, said, session, text, updated, user
+from tests.store.states import created, deleted, gone, put, said, session, text, updated, user
 from tests.support.examples import scale_examples
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -151,6 +155,31 @@ async def test_who_asks_for_events_that_are_no_longer_kept_is_told_so(
         await take(store.follow(0), 1)
     kept = store.read_last_seq() - 5
     assert [s.seq for s in await take(store.follow(kept), 5)] == list(range(kept + 1, kept + 6))
+    store.close()
+
+
+async def test_a_large_part_is_stored_once_and_followers_get_it(path: Path) -> None:
+    store = Store(path)
+    one = session()
+    message = user(one.id)
+    part = text(message, "a long answer " * 10_000)
+    size = len(msgspec.json.encode(part))
+    last = store.append(created(one), said(message), put(part), updated(replace(one, title="later")))
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("SELECT sum(length(data)) FROM event").fetchone()[0] < LARGE_EVENT < size
+    first = (await take(store.follow(0), last))[2]
+    assert isinstance(first.event, PartUpdated)
+    assert (first.seq, first.event.properties.part, first.event.properties.time) == (3, part, 1)
+    # Who comes later gets the part as it is by then.
+    shorter = replace(part, text="short")
+    store.append(put(shorter))
+    events = await take(store.follow(0), last)
+    assert isinstance(events[2].event, PartUpdated)
+    assert events[2].event.properties.part == shorter
+    store.append(gone(shorter))
+    events = await take(store.follow(0), 3)
+    assert isinstance(events[2].event, PartRemoved)
+    assert events[2].event.properties.part_id == part.id
     store.close()
 
 

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import StoredEvent, Todos, TodoUpdated
+from codeloop.schema.live_events import Busy, Idle, SessionState, StatusChanged
 from codeloop.schema.message import Session, Todo
 from codeloop.schema.wire import replace
 from codeloop.store.database import StoreError
@@ -182,6 +183,25 @@ def test_more_conversations_than_are_kept_in_memory_read_the_same(path: Path) ->
             store.append(said(user(one.id, at=number)))
             store.read_conversation(one.id)
     assert all(len(store.read_conversation(one.id).entries) == 2 for one in sessions)
+
+
+def test_the_conversations_of_sessions_that_work_stay_in_memory(path: Path) -> None:
+    store = Store(path)
+    working = [session() for _ in range(MAX_OPEN_VIEWS + 3)]
+    for one in working:
+        store.append(created(one))
+        store.publish_live(StatusChanged(properties=SessionState(session_id=one.id, status=Busy())))
+    before = [store.read_context(one.id) for one in working]
+    others = [session() for _ in range(MAX_OPEN_VIEWS)]
+    for one in others:
+        store.append(created(one))
+        store.read_context(one.id)
+    assert all(store.read_context(one.id) is seen for one, seen in zip(working, before, strict=True))
+    for one in working:
+        store.publish_live(StatusChanged(properties=SessionState(session_id=one.id, status=Idle())))
+    store.append(created(last := session()))
+    store.read_context(last.id)
+    assert store.read_context(working[0].id) is not before[0], "those that end are dropped like others"
 
 
 def test_an_unchanged_conversation_is_the_same_object_and_so_is_an_unchanged_entry(path: Path) -> None:

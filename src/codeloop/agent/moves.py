@@ -113,7 +113,7 @@ def decide_next_move(conversation: Conversation, settings: TurnSettings) -> Move
     # First, since the decisions below read how the last answer ended.
     if open_answers:
         return Recover(open_answers)
-    user, required_format = _find_newest_prompt(entries)
+    user, required_format = _find_newest_prompt(conversation)
     if user is None:
         return Stop("idle")
     last = entries[-1]
@@ -147,23 +147,25 @@ def decide_next_move(conversation: Conversation, settings: TurnSettings) -> Move
     return AskModel(user, required_format)
 
 
-def _find_newest_prompt(entries: tuple[Entry, ...]) -> tuple[UserMessage | None, JSON | None]:
+def _find_newest_prompt(conversation: Conversation) -> tuple[UserMessage | None, JSON | None]:
     """Return the newest prompt, and the format that a prompt of the same turn asks for."""
     newest: UserMessage | None = None
-    for entry in reversed(entries):
-        if isinstance(entry.info, UserMessage):
-            newest = newest or entry.info
-            if entry.info.format is not None:
-                return newest, entry.info.format if entry.info.format.get("type") == "json_schema" else None
+    start = conversation.find_newest_prompt()
+    for index in range(-1 if start is None else start, -1, -1):
+        info = conversation.entries[index].info
+        if isinstance(info, UserMessage):
+            newest = newest or info
+            if info.format is not None:
+                return newest, info.format if info.format.get("type") == "json_schema" else None
         # Prompts before a final answer belong to earlier turns.
-        elif newest is not None and is_final(entry.info):
+        elif is_final(info):
             break
     return newest, None
 
 
 def find_required_format(conversation: Conversation) -> JSON | None:
     """Return the format that the newest prompt's turn requires of its answer; None: any."""
-    _, required_format = _find_newest_prompt(conversation.entries)
+    _, required_format = _find_newest_prompt(conversation)
     return required_format
 
 

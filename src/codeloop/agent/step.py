@@ -8,6 +8,7 @@ from codeloop.agent.answer.cut_off_steps import make_change_events
 from codeloop.agent.answer.live_status import RetryStatus, show_status
 from codeloop.agent.answer.usage import Usage, start_usage
 from codeloop.agent.calls.call_rules import list_rulesets
+from codeloop.agent.calls.early_import import end_timer, import_while_waiting
 from codeloop.agent.calls.tool_calls import ToolCalls
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import AskModel, list_fallbacks
@@ -59,7 +60,9 @@ async def ask_model(engine: Engine, session_id: str, move: AskModel, cache: Requ
     draft = AnswerDraft(engine.store, session_id, info.id)
     recorder = _make_recorder(engine, info)
     calls = ToolCalls(engine, agent, info, recorder, toolbox=structured.toolbox if structured is not None else None)
-    usage = start_usage(engine, session_id, model.info, request, kind="turn", message_id=info.id)
+    usage = start_usage(
+        engine, session_id, model.info, request, kind="turn", message_id=info.id, estimate=cache.token_estimate
+    )
     is_complete = False
     with InterruptionGuard(engine, info, usage):
         try:
@@ -146,9 +149,11 @@ async def _stream(
     """Add the model's events to the draft, start calls as they become complete, and count the usage."""
     retry_status = RetryStatus(engine, request.session_id)
     calls.offered_tools = frozenset(spec.name for spec in request.tools)
+    early_import = import_while_waiting(calls.offered_tools)
     try:
         async with aclosing(model.stream(request)) as events:
             async for event in events:
+                end_timer(early_import)
                 retry_status.end()
                 usage.count_event(event)
                 match event:
@@ -180,6 +185,7 @@ async def _stream(
         usage.count_event(Finished("stop"))
         return Finished("stop")
     finally:
+        end_timer(early_import)
         retry_status.close()
 
 

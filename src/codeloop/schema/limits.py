@@ -40,7 +40,7 @@ STORE_POLL_IDLE = Limit("store.poll_idle", 200, "ms", "the same, once there was 
 STORE_QUEUE_EVENTS = Limit(
     "store.queue", 20_000, "count", "live events that wait for one slow follower; deltas beyond are dropped"
 )
-STORE_EVENTS = Limit("store.events", 20_000, "count", "stored events kept for replay; older ones are pruned")
+STORE_EVENTS = Limit("store.events", 5_000, "count", "stored events kept for replay; older ones are pruned")
 STORE_DECISIONS = Limit("store.decisions", 10_000, "count", "decisions about permissions kept; older ones are removed")
 DECISION_PATTERNS = Limit("store.decision_patterns", 20, "count", "patterns kept of one decision about a permission")
 DECISION_PATTERN = Limit(
@@ -242,7 +242,7 @@ REQUEST_IMAGES = Limit(
 REQUEST_IMAGES_BYTES = Limit(
     "agent.images_data", 24 * 1024 * 1024, "bytes", "base64 of all images and PDFs of a request; as agent.images"
 )
-RUNNING_SUBAGENTS = Limit("agent.subagents", 8, "count", "subagents of a project that work at once; further ones wait")
+RUNNING_SUBAGENTS = Limit("agent.subagents", 50, "count", "subagents of a project that work at once; further ones wait")
 SUBAGENT_STEPS = Limit("agent.subagent_steps", 100, "count", "requests of one task, unless its agent sets `steps`")
 SUBAGENT_TIME = Limit("agent.subagent_time", 3_600_000, "ms", "one task, then it is ended; questions don't count")
 SUBAGENT_IDLE = Limit("agent.subagent_idle", 900_000, "ms", "a subagent that shows nothing for this long is ended")

@@ -20,10 +20,18 @@ class Entry(Struct, frozen=True):
 
 
 class Conversation(Struct, frozen=True):
-    """A session and its entries, oldest first."""
+    """A session and its entries, oldest first.
+
+    `newest_prompt`: the index of the newest prompt, if it is known already; read it with `find_newest_prompt`.
+    """
 
     session: Session
     entries: tuple[Entry, ...]
+    newest_prompt: int | None = None
+
+    def find_newest_prompt(self) -> int | None:
+        """Return the index of the newest prompt; None: there is none."""
+        return find_newest_prompt(self.entries) if self.newest_prompt is None else self.newest_prompt
 
     def find_entry(self, message_id: str) -> Entry | None:
         """Return a message with its parts; None: there is no such message. The newest are found fastest."""
@@ -38,6 +46,11 @@ class Conversation(Struct, frozen=True):
         """Return the name of a message's agent; "": there is no such message."""
         entry = self.find_entry(message_id)
         return entry.info.agent if entry is not None else ""
+
+
+def find_newest_prompt(entries: Sequence[Entry]) -> int | None:
+    """Return the index of the newest prompt; None: there is none."""
+    return next((n for n in range(len(entries) - 1, -1, -1) if isinstance(entries[n].info, UserMessage)), None)
 
 
 def is_summary(info: Message) -> bool:

@@ -22,6 +22,7 @@ from codeloop.store.conversation import (
     Entry,
     find_context_start,
     find_first_prompt,
+    find_newest_prompt,
     is_final,
     is_summary,
     list_pinned_texts,
@@ -43,6 +44,8 @@ class ConversationView(Struct):
     """Ids of the messages, so that a new message is recognised without a search."""
     is_trimmed: bool = False
     """Whether entries were dropped, since no request needs them any more."""
+    newest_prompt: int | None = None
+    """The index of the newest prompt, so that no step searches a long turn for it; None: it is to be searched."""
 
     def __post_init__(self) -> None:
         """Index and trim the initial entries."""
@@ -52,7 +55,9 @@ class ConversationView(Struct):
     def take_snapshot(self) -> Conversation:
         """Return the current state; the same object until the next change."""
         if self.snapshot is None:
-            self.snapshot = Conversation(self.session, tuple(self.entries))
+            if self.newest_prompt is None:
+                self.newest_prompt = find_newest_prompt(self.entries)
+            self.snapshot = Conversation(self.session, tuple(self.entries), self.newest_prompt)
         return self.snapshot
 
     def apply(self, event: Event) -> None:
@@ -69,6 +74,7 @@ class ConversationView(Struct):
             case MessageRemoved(properties=p):
                 self.entries = [entry for entry in self.entries if entry.info.id != p.message_id]
                 self.ids.discard(p.message_id)
+                self.newest_prompt = None
             case PartUpdated(properties=p):
                 self._put_part(p.part)
             case PartRemoved(properties=p):
@@ -83,7 +89,7 @@ class ConversationView(Struct):
     def _trim(self) -> None:
         entries = select_context_entries(self.entries)
         if len(entries) < len(self.entries):
-            self.entries, self.is_trimmed = entries, True
+            self.entries, self.is_trimmed, self.newest_prompt = entries, True, None
             self.ids = {entry.info.id for entry in entries}
 
     def _find_index(self, message_id: str) -> int | None:
@@ -101,6 +107,10 @@ class ConversationView(Struct):
             self.entries[index] = Entry(info, self.entries[index].parts)
             return
         index = bisect_left(self.entries, make_sort_key(info), key=lambda entry: make_sort_key(entry.info))
+        if index < len(self.entries):
+            self.newest_prompt = None
+        elif isinstance(info, UserMessage):
+            self.newest_prompt = index
         self.entries.insert(index, Entry(info))
         self.ids.add(info.id)
 

@@ -1,15 +1,43 @@
-"""The outbox: every stored event with its sequence number, kept for a while so that followers can catch up."""
+"""The outbox: every stored event with its sequence number, kept for a while so that followers can catch up.
+
+An event with a large part is stored without it: the part stands in its table. Who reads such an event later gets the
+part as it is then, or learns that it is gone.
+"""
 
 from collections.abc import Collection
 
 import msgspec
 
-from codeloop.schema.event import StampedEvent, StoredEvent, get_session_id
+from codeloop.schema.event import (
+    PartGone,
+    PartInfo,
+    PartRemoved,
+    PartUpdated,
+    StampedEvent,
+    StoredEvent,
+    get_session_id,
+)
 from codeloop.schema.limits import STORE_EVENTS
+from codeloop.schema.live_events import IdentifiedEvent
+from codeloop.schema.part import Part
 from codeloop.schema.wire import encode_json
 from codeloop.store.database import Database
 
-_event_decoder: msgspec.json.Decoder[StoredEvent] = msgspec.json.Decoder(StoredEvent)
+LARGE_EVENT = 64 * 1024
+"""Bytes from which on an event's part is not stored again with the event."""
+
+
+class _StoredPart(IdentifiedEvent, tag="part"):
+    """A `message.part.updated` whose part is to be read from its table; `time` as there."""
+
+    session_id: str
+    message_id: str
+    part_id: str
+    time: int
+
+
+_event_decoder: msgspec.json.Decoder[StoredEvent | _StoredPart] = msgspec.json.Decoder(StoredEvent | _StoredPart)
+_part_decoder: msgspec.json.Decoder[Part] = msgspec.json.Decoder(Part)
 
 BATCH_SIZE = 500
 """The number of events that are read at once, so that a long replay does not hold all of them in memory."""
@@ -32,7 +60,15 @@ class Outbox:
 
     def add(self, event: StoredEvent) -> int:
         """Add an event, within the caller's transaction; return its number."""
-        row = (get_session_id(event), encode_json(event))
+        data = encode_json(event)
+        if len(data) >= LARGE_EVENT and isinstance(event, PartUpdated):
+            part, time = event.properties.part, event.properties.time
+            data = encode_json(
+                _StoredPart(
+                    id=event.id, session_id=part.session_id, message_id=part.message_id, part_id=part.id, time=time
+                )
+            )
+        row = (get_session_id(event), data)
         return self._db.execute("INSERT INTO event (session_id, data) VALUES (?, ?)", row)
 
     def read_events(
@@ -50,7 +86,18 @@ class Outbox:
             rows = self._db.fetch_all(
                 f"{sql} {_TREE_FILTER} {_ORDER_CLAUSE}", after, until, BATCH_SIZE, encode_json(tuple(roots))
             )
-        return [StampedEvent(seq, _event_decoder.decode(data)) for seq, data in rows]
+        return [StampedEvent(seq, self._restore(_event_decoder.decode(data))) for seq, data in rows]
+
+    def _restore(self, event: StoredEvent | _StoredPart) -> StoredEvent:
+        """Return the event with its part; if that was removed meanwhile, the removal."""
+        if not isinstance(event, _StoredPart):
+            return event
+        row = self._db.fetch_one("SELECT data FROM part WHERE id = ?", event.part_id)
+        if row is None:
+            gone = PartGone(session_id=event.session_id, message_id=event.message_id, part_id=event.part_id)
+            return PartRemoved(id=event.id, properties=gone)
+        part = PartInfo(session_id=event.session_id, part=_part_decoder.decode(row[0]), time=event.time)
+        return PartUpdated(id=event.id, properties=part)
 
     def read_first_seq(self) -> int:
         """Return the number of the oldest stored event; 0: there is none."""

@@ -61,7 +61,7 @@ _decode_question = msgspec.json.Decoder(QuestionRequest).decode
 _decode_request = msgspec.json.Decoder(PermissionRequest).decode
 
 MAX_OPEN_VIEWS = 8
-"""The number of conversations that are kept in memory; the least recently used one is dropped."""
+"""The number of conversations kept in memory; of more, the idle ones are dropped, the least recently used first."""
 
 
 class Store:
@@ -212,8 +212,9 @@ class Store:
         if view is None:
             entries = read_entries(self._db, session_id)
             view = self._views[session_id] = ConversationView(self.get_session(session_id), entries)
-            while len(self._views) > MAX_OPEN_VIEWS:
-                self._views.popitem(last=False)
+            idle = [each for each in self._views if each not in self.statuses and each != session_id]
+            for each in idle[: max(len(self._views) - MAX_OPEN_VIEWS, 0)]:
+                del self._views[each]
         self._views.move_to_end(session_id)
         return view, entries
 

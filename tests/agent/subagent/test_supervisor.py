@@ -12,6 +12,7 @@ from codeloop.schema.api.session_inputs import ABORT, PROMPT_ASYNC, Prompt, RunL
 from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.event import PartInfo, PartUpdated, PermissionAsked
 from codeloop.schema.ids import new_id
+from codeloop.schema.limits import RUNNING_SUBAGENTS
 from codeloop.schema.live_events import SessionIdle, SessionRef
 from codeloop.schema.message import Session
 from codeloop.schema.part import ToolPart, ToolStateError, ToolStateRunning
@@ -79,7 +80,7 @@ async def test_a_task_whose_question_is_open_waits(tmp_path: Path) -> None:
 
 async def test_a_task_beyond_the_number_is_queued_until_one_ends(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, [make_answer(BACKGROUND), DONE, FOUND], info=INFO) as it:
-        for _ in range(8):
+        for _ in range(RUNNING_SUBAGENTS.value):
             await it.project.engine.supervisor.slots.acquire()
         await it.prompt()
         assert state(it) == "queued"

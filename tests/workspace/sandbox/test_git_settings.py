@@ -1,6 +1,7 @@
 """What the configuration of git names, wherever it stands, and what is not git: no command changes what they run."""
 
 import subprocess
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import Limit
 from codeloop.workspace.git.planted import repositories
-from codeloop.workspace.git.planted.configured_files import find_configured_files
+from codeloop.workspace.git.planted.configured_files import ConfiguredFiles, find_configured_files
 from tests.workspace.sandbox.conftest import Attacked
 from tests.workspace.sandbox.test_planted import evil, git
 
@@ -180,3 +181,51 @@ async def test_a_command_runs_in_a_repository_whose_settings_have_a_nul(it: Atta
     await it.shells.scan_work_tree(it.place, SandboxConfig())
     outcome = await it.run("echo ran")
     assert "ran" in outcome.output
+
+
+def _age(*paths: Path) -> None:
+    """Wait until the change times of some files are old enough to tell later changes from them."""
+    newest = max(path.stat().st_ctime_ns for path in paths)
+    while time.time_ns() < newest + 200_000_000:
+        time.sleep(0.02)
+
+
+@pytest.mark.slow
+def test_configured_files_are_found_again_after_each_change_that_matters(tmp_path: Path) -> None:
+    project, home = tmp_path / "project", tmp_path / "home"
+    for folder in (project / ".git", project / "tools", home):
+        folder.mkdir(parents=True)
+    config = project / ".git/config"
+    config.write_text('[filter "clean"]\n\tclean = python3 ./tools/clean.py\n')
+    (home / ".gitconfig").write_text("[core]\n\teditor = vim\n")
+    given = {"HOME": str(home)}
+    known = ConfiguredFiles([project], given)
+
+    def find() -> list[Path]:
+        _age(config, home / ".gitconfig")
+        found = known.find([project / ".git"], project)
+        assert found == list(find_configured_files([project / ".git"], project, [project], given))
+        assert known.find([project / ".git"], project) == found
+        return found
+
+    script = project / "tools/clean.py"
+    assert find() == [script]
+    (project / "other").mkdir()
+    assert find() == [script]
+    # The setting is changed in place, and grows a hook folder.
+    config.write_text(config.read_text() + "[core]\n\thooksPath = hooks\n")
+    assert find() == [script, project / "hooks"]
+    # The home's file appears elsewhere, and then leads into the project.
+    (home / ".config/git").mkdir(parents=True)
+    (home / ".config/git/config").write_text(f"[include]\n\tpath = {project}/more\n")
+    assert find() == [project / "more", script, project / "hooks"]
+    (project / "more").write_text("[core]\n\tattributesFile = attributes\n")
+    assert {*find()} == {project / "more", project / "attributes", script, project / "hooks"}
+    (home / ".gitconfig").unlink()
+    (home / ".gitconfig").symlink_to(project / "dotfile")
+    (project / "dotfile").write_text("")
+    assert project / "dotfile" in find()
+    # A folder on the way is replaced by a link.
+    (project / "tools").rename(project / "moved")
+    (project / "tools").symlink_to("moved")
+    assert project / "moved/clean.py" in find()

@@ -14,6 +14,7 @@ from codeloop.schema.part import REMINDER_KEY, CompactionPart, Part, TextPart, T
 from codeloop.schema.turns import begins_turn
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry, make_next_prompt
+from codeloop.tool.tool import EDIT_TOOLS
 
 if TYPE_CHECKING:
     from codeloop.agent.checks.turn_review import TurnReview
@@ -54,6 +55,7 @@ _TEXT_CALL = (
     r"(?m)<tool_call>|<function=|<invoke name=|\[TOOL_CALLS\]|```tool_c|^Action Input:"
     r"|\"(?:arguments|action_input)\"\s*:"
 )
+_REVIEWED_TOOLS = EDIT_TOOLS | {"bash", "bash_output", "task", "todowrite"}
 # The length to which a todo or a command is cut in a reminder.
 _EXCERPT_CHARS = 100
 
@@ -67,8 +69,8 @@ async def stop_or_remind(engine: Engine, session_id: str, stop: Stop) -> Stop | 
     is_attended = engine.turn_settings.is_attended
     turn, _ = find_turn(entries)
     review = None
-    if not is_attended and any(isinstance(part, ToolPart) for entry in turn for part in entry.parts):
-        # An answer without calls needs none of this, and its patterns take long to compile.
+    if not is_attended and any(_is_reviewed(part) for entry in turn for part in entry.parts):
+        # A turn that only looked at things needs none of this, and its patterns take long to compile.
         from codeloop.agent.checks.turn_review import has_unchecked_edits, review_turn
 
         review = await review_turn(engine, session_id, turn)
@@ -85,6 +87,11 @@ async def stop_or_remind(engine: Engine, session_id: str, stop: Stop) -> Stop | 
         return stop
     store_reminder(engine, session_id, reminder)
     return None
+
+
+def _is_reviewed(part: Part) -> bool:
+    """Return whether a review of its turn looks at a part: of commands, changed files, subagents and todos."""
+    return isinstance(part, PatchPart) or (isinstance(part, ToolPart) and part.tool in _REVIEWED_TOOLS)
 
 
 def store_reminder(engine: Engine, session_id: str, reminder: str) -> None:
@@ -106,7 +113,7 @@ def find_reminder(
 ) -> str | None:
     """Return the reminder that follows the last answer; None if nothing is unfinished, or a reminder said so already.
 
-    `review`: of the turn; None: the turn has no calls, or a user attends it. `root`: the session's directory.
+    `review`: of the turn; None: the turn has no calls to review, or a user attends it. `root`: the session's directory.
     A check that did not pass is the exception: its reminder comes again after new calls, up to `_MAX_CHECK_REMINDERS`.
     """
     last = entries[-1]
@@ -118,7 +125,7 @@ def find_reminder(
     if is_attended:
         return None
     text = next((part.text for part in reversed(last.parts) if isinstance(part, TextPart)), "")
-    has_called = review is not None
+    has_called = any(isinstance(part, ToolPart) for entry in turn for part in entry.parts)
     if TEXT_CALL_REMINDER not in reminders and not has_called and re.search(_TEXT_CALL, text):
         return TEXT_CALL_REMINDER
     if ANNOUNCED_STEP_REMINDER not in reminders and (
@@ -156,12 +163,12 @@ def find_turn(entries: Sequence[Entry]) -> tuple[list[Entry], list[str]]:
     turn: list[Entry] = []
     reminders: list[str] = []
     for entry in reversed(entries):
-        turn.insert(0, entry)
+        turn.append(entry)
         if isinstance(entry.info, UserMessage):
             if begins_turn(entry.info, entry.parts):
                 break
             reminders += [text for part in entry.parts if (text := _find_reminder_text(part)) is not None]
-    return turn, reminders
+    return turn[::-1], reminders
 
 
 def _has_new_calls(turn: Sequence[Entry]) -> bool:

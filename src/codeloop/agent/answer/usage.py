@@ -10,6 +10,7 @@ import msgspec
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.shared_budget import SharedBudget
+from codeloop.kit.growing_sum import GrowingSum
 from codeloop.model.chat import (
     CallDelta,
     CallPiece,
@@ -18,6 +19,7 @@ from codeloop.model.chat import (
     ImagePiece,
     ModelEvent,
     ModelInfo,
+    ModelMessage,
     ModelRequest,
     ReasoningDelta,
     ReasoningPiece,
@@ -25,6 +27,7 @@ from codeloop.model.chat import (
     RetryScheduled,
     TextDelta,
     TextPiece,
+    ToolSpec,
     UsageUpdate,
 )
 from codeloop.model.prices import Prices
@@ -42,14 +45,37 @@ TOKENS_PER_IMAGE = 1_500
 """Tokens of an image or a PDF, roughly."""
 
 
+class TokenEstimate:
+    """Estimates how many tokens the requests of a conversation hold; each time, only what is new is counted."""
+
+    def __init__(self) -> None:
+        self._messages = GrowingSum(_count_message_bytes)
+        self._tools = GrowingSum(_count_tool_bytes)
+
+    def estimate(self, request: ModelRequest) -> int:
+        """Estimate how many tokens a request holds, from its bytes and images."""
+        size = (
+            _count_bytes(request.system) + self._tools.update(request.tools) + self._messages.update(request.messages)
+        )
+        return size // BYTES_PER_TOKEN
+
+
 class Usage:
     """Counts one request while its answer streams, and adds what it used to the session's sums, never twice.
 
     An attempt that is made again after an error counts as well: its tokens are paid for.
     """
 
-    def __init__(self, prices: Prices, request: ModelRequest, budget: SharedBudget | None = None) -> None:
+    def __init__(
+        self,
+        prices: Prices,
+        request: ModelRequest,
+        budget: SharedBudget | None = None,
+        estimate: TokenEstimate | None = None,
+    ) -> None:
+        """`estimate`: that of the earlier requests of the conversation, if it is kept."""
         self._budget = budget
+        self._estimate = estimate or TokenEstimate()
         self._entry: LedgerEntry | None = None
         """The request's row in the ledger; None: there is none, or it is settled."""
         self._updated_at = 0.0
@@ -125,8 +151,8 @@ class Usage:
 
     @cached_property
     def _estimated_input(self) -> int:
-        """The tokens of the request: a sum over the whole conversation, so it is made once."""
-        return estimate_tokens(self._request)
+        """The tokens of the request, estimated once."""
+        return self._estimate.estimate(self._request)
 
     @property
     def cost(self) -> float:
@@ -155,9 +181,8 @@ class Usage:
         def make_events() -> list[StoredEvent]:
             # Within the transaction, so that what is paid for and what was paid are stored together.
             self._settle(cost, tokens)
-            if not (events or new_cost or new_tokens.all):
-                return []
-            return [*events, *make_sum_events(store, session_id, new_cost, new_tokens)]
+            sums = make_sum_events(store, session_id, new_cost, new_tokens) if new_cost or new_tokens.all else []
+            return [*events, *sums]
 
         store.append_made_events(make_events)
         self._entry = None
@@ -184,14 +209,21 @@ class Usage:
 
 
 def start_usage(
-    engine: Engine, session_id: str, info: ModelInfo, request: ModelRequest, *, kind: RequestKind, message_id: str = ""
+    engine: Engine,
+    session_id: str,
+    info: ModelInfo,
+    request: ModelRequest,
+    *,
+    kind: RequestKind,
+    message_id: str = "",
+    estimate: TokenEstimate | None = None,
 ) -> Usage:
     """Start to count a request of a session that is about to be sent, and add it to the ledger.
 
-    `message_id`: the message that its answer becomes; "": it becomes none. Raises StoreError if the ledger can't be
-    written: then nothing may be spent.
+    `message_id`: the message that its answer becomes; "": it becomes none. `estimate`: see `Usage`. Raises StoreError
+    if the ledger can't be written: then nothing may be spent.
     """
-    usage = Usage(info.prices, request, engine.turn_settings.shared_budget)
+    usage = Usage(info.prices, request, engine.turn_settings.shared_budget, estimate)
     session = engine.store.read_context(session_id).session if message_id else engine.store.find_session(session_id)
     root_id = session_id
     if session is not None and session.parent_id is not None:
@@ -222,11 +254,13 @@ def make_sum_events(store: Store, session_id: str | None, cost: float, tokens: T
     return events
 
 
-def estimate_tokens(request: ModelRequest) -> int:
-    """Estimate how many tokens a request holds, from its bytes and images."""
-    tools = sum(len(tool.description) + len(msgspec.json.encode(tool.parameters)) for tool in request.tools)
-    size = _count_bytes(request.system) + tools
-    for piece in (piece for message in request.messages for piece in message.content):
+def _count_tool_bytes(tool: ToolSpec) -> int:
+    return len(tool.description) + len(msgspec.json.encode(tool.parameters))
+
+
+def _count_message_bytes(message: ModelMessage) -> int:
+    size = 0
+    for piece in message.content:
         match piece:
             case ImagePiece():
                 size += TOKENS_PER_IMAGE * BYTES_PER_TOKEN
@@ -234,7 +268,7 @@ def estimate_tokens(request: ModelRequest) -> int:
                 TextPiece(text=text) | ReasoningPiece(text=text) | ResultPiece(output=text) | CallPiece(arguments=text)
             ):
                 size += _count_bytes(text)
-    return size // BYTES_PER_TOKEN
+    return size
 
 
 def _count_bytes(text: str) -> int:

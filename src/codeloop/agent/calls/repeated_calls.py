@@ -69,7 +69,9 @@ def count_equal_calls(entries: Sequence[Entry], part: ToolPart, output: str, met
     edit_keys = [_make_call_key(each) for each in before if _is_edit(each)]
     recent = total = 1
     for number, call in enumerate(before, 2):
-        key = _make_call_key(call)
+        is_other = not is_change and not edit_keys and not _has_same_arguments(call, part)
+        # Making a key goes through the call's output, which a call with other arguments needs not.
+        key = (call.id,) if is_other else _make_call_key(call)
         if key == own_key:
             total += 1
             if number <= _RECENT_CALLS:

@@ -3,6 +3,7 @@
 from itertools import chain, takewhile
 from operator import is_
 
+from codeloop.agent.answer.usage import TokenEstimate
 from codeloop.agent.engine import Engine
 from codeloop.agent.request.image_limits import find_rejected_images, has_images, limit_images
 from codeloop.agent.request.projection import UsedIds, make_model_messages
@@ -14,7 +15,7 @@ from codeloop.schema.message import Session
 from codeloop.schema.part import ToolPart
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import replace
-from codeloop.store.conversation import Conversation, Entry, find_context_start
+from codeloop.store.conversation import Conversation, Entry
 from codeloop.tool.superseded_outputs import SupersededOutputs
 from codeloop.tool.toolbox import Toolbox
 
@@ -38,6 +39,8 @@ class RequestCache:
         self._rejected_images: frozenset[str] = frozenset()
         """The ids of the messages whose images a service refused."""
         self._superseded = SupersededOutputs()
+        self.token_estimate = TokenEstimate()
+        """Estimates the tokens of the requests."""
         self.takes_format = True
         """Whether no service of the run has refused a response format: set and read by StructuredStep alone, kept here
         because it must outlive a step."""
@@ -77,8 +80,7 @@ class RequestCache:
             return []
         from codeloop.agent.request.dropped_outputs import select_outputs_to_drop
 
-        start = find_context_start(conversation.entries)
-        return select_outputs_to_drop(conversation.entries[start:], self._superseded.notes, info.prices, now)
+        return select_outputs_to_drop(conversation, self._superseded.notes, info.prices, now)
 
     def get_messages(self, conversation: Conversation, info: ModelInfo, now: int) -> tuple[ModelMessage, ...]:
         """Return the messages of a conversation, the same objects as before for the entries that are still the same.
@@ -91,7 +93,7 @@ class RequestCache:
             self._window = make_window(conversation.entries)
         entries = self._window.select(conversation.entries)
         unchanged_count = _count_common_entries(self._visible_entries, entries) if info is self._info else 0
-        start = find_context_start(conversation.entries)
+        start = self._window.start
         # A newly dropped output changes an old message: all messages are made again.
         if self._superseded.update(conversation.entries[start:], common - start, now):
             unchanged_count = 0

@@ -86,7 +86,9 @@ def list_servers(config: ServersConfig, search: ProgramSearch, *, warnings: bool
     rows = [_apply_config(row, entries.get(row.name)) for row in server_rows.values()]
     rows += [_apply_config(ServerRow(name, {}, []), each) for name, each in entries.items() if name not in server_rows]
     rows = [replace(row, warnings=_reports_warnings(entries.get(row.name), warnings)) for row in rows]
-    return tuple(_choose_program(row, entries.get(row.name), search) for row in rows)
+    # Listed once for all servers: telling which folders of PATH are the project's looks at the disk.
+    folders = _list_program_folders(search)
+    return tuple(_choose_program(row, entries.get(row.name), search, folders) for row in rows)
 
 
 def _reports_warnings(entry: LspServerConfig | None, default: bool) -> bool:
@@ -136,11 +138,14 @@ def _merge_options(options: Any, over: JSON | None) -> Any:
     return options if over is None else merge_objects(options or {}, over)
 
 
-def _choose_program(row: ServerRow, entry: LspServerConfig | None, search: ProgramSearch) -> ServerChoice:
+def _choose_program(
+    row: ServerRow, entry: LspServerConfig | None, search: ProgramSearch, folders: Sequence[tuple[str, bool]]
+) -> ServerChoice:
+    """Choose the program of a server. `folders`: see `_list_program_folders`."""
     if entry is not None and entry.disabled:
         return ServerChoice(row, "disabled")
     for command in row.commands:
-        for folder, is_own in _list_program_folders(search):
+        for folder, is_own in folders:
             if "/" in command[0]:
                 program = _find_executable(command[0], search)
             else:

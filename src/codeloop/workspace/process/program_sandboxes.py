@@ -340,8 +340,8 @@ class ProgramSandboxes:
 async def _connect(sandboxes: Sandboxes, sandbox: Sandbox, launch: Launch, client: str) -> _Network:
     """Return the network of a program in a sandbox. `client`: its name at the proxy; "": it has no network."""
     if not client:
-        environment = sandboxes.make_offline_environment(sandbox, launch.environment, launch.named_variables)
-        return _Network(environment, list)
+        offline = sandboxes.make_offline_environment(sandbox, launch.environment, launch.named_variables)
+        return _Network(offline.variables, list)
     environment = await sandboxes.make_environment(sandbox, client, launch.environment, launch.named_variables)
     proxy = sandboxes.find_proxy(sandbox)
     seen = proxy.refused_count if proxy is not None else 0
@@ -353,4 +353,4 @@ async def _connect(sandboxes: Sandboxes, sandbox: Sandbox, launch: Launch, clien
         before, seen = seen, proxy.refused_count
         return proxy.list_refused(client, before)
 
-    return _Network(environment, list_refused)
+    return _Network(environment.variables, list_refused)

@@ -41,7 +41,6 @@ from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes
 from codeloop.workspace.sandbox.secret_variables import (
     HIDDEN_VARIABLE_TEXT,
     explain_hidden_variable,
-    find_hidden_variables,
     find_wanted_variables,
     hide_variables,
 )
@@ -249,12 +248,11 @@ class Shells:
             running = RunningCommand(command.text, buffer, protected)
             while self._recovered:
                 running.add_warning(self._recovered.pop())
-            environment = await self.sandboxes.make_environment(
+            environment, hidden = await self.sandboxes.make_environment(
                 sandbox, context.session, variables, context.pinned_variables
             )
             names = environment.keys() | variables.keys()
             self._sandbox_variables |= {name for name in names if environment.get(name) != variables.get(name)}
-            hidden = find_hidden_variables(command.policy, variables, context.pinned_variables)
             if state.variables is not None:
                 # A command outside the sandbox may have exported one.
                 state = ShellState(directory, hide_variables(state.variables, hidden))

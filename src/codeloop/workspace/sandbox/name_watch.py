@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from pathlib import Path
 
 from codeloop.workspace.watch.inotify import NEW_NAMES_MASK, InotifyWatch
 
@@ -16,9 +15,9 @@ class NameWatch:
     def __init__(self) -> None:
         self._watch: InotifyWatch | None = None
         self._is_listening = False
-        self._callbacks: dict[object, tuple[Callable[[], Iterable[Path]], Callable[[], object]]] = {}
+        self._callbacks: dict[object, tuple[Callable[[], Iterable[str]], Callable[[], object]]] = {}
 
-    def start(self, list_folders: Callable[[], Iterable[Path]], on_change: Callable[[], object]) -> Callable[[], None]:
+    def start(self, list_folders: Callable[[], Iterable[str]], on_change: Callable[[], object]) -> Callable[[], None]:
         """Call a function when something appears in one of the folders. Returns what ends that.
 
         `list_folders` is asked again after each change: folders may have come to be watched, too.
@@ -46,10 +45,10 @@ class NameWatch:
     def _end(self, key: object) -> None:
         self._callbacks.pop(key, None)
 
-    def _add(self, folders: Iterable[Path]) -> None:
+    def _add(self, folders: Iterable[str]) -> None:
         if self._watch is not None:
             # Also a known one: a new folder may have taken its place.
-            for folder in map(str, folders):
+            for folder in folders:
                 with suppress(OSError):
                     self._watch.add(folder, folder)
 

@@ -21,7 +21,7 @@ from codeloop.workspace.git.planted.quarantine import move_away
 from codeloop.workspace.git.planted.repositories import ProjectRepositories
 from codeloop.workspace.sandbox.git_folders import GitFolders
 from codeloop.workspace.sandbox.name_watch import NameWatch
-from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
+from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, list_outside
 from codeloop.workspace.sandbox.sandboxes import Sandbox
 
 # The largest file whose content is remembered.
@@ -103,10 +103,9 @@ class ProtectedFiles:
         self._policy = policy
         self._watch = watch
         self._folder = folder
-        self._absent = tuple(path for path in policy.absent if not is_below_any(path, covered))
+        self._absent = list_outside(policy.absent, covered)
         protected = () if is_lasting else policy.protected
-        uncovered = (path for path in protected if not is_below_any(path, covered))
-        self._parents = {path: _identify_folder(path.parent) for path in uncovered}
+        self._parents = {path: _identify_folder(path.parent) for path in list_outside(protected, covered)}
         self._writable_exceptions = tuple(path for path in policy.writable if is_below_any(path, policy.protected))
         self._before = self._read_contents(protected) if remember_contents else {}
         self._protected = protected if remember_contents else ()
@@ -117,11 +116,13 @@ class ProtectedFiles:
             return lambda: None
         return self._names.start(self._list_watched_folders, on_change)
 
-    def _list_watched_folders(self) -> set[Path]:
+    def _list_watched_folders(self) -> set[str]:
         """Return the folders where paths that may not appear would, and those that have, as long as they are empty."""
-        folders = {path.parent for path in self._absent}
-        new = [path for path in self._absent if path.is_dir() and not path.is_symlink()]
-        return folders | {Path(top) for path in new for top, _, _ in os.walk(path)}
+        # Texts, not paths: there are some sixty, and each command asks twice.
+        absent = [str(path) for path in self._absent]
+        folders = {path.rpartition("/")[0] or "/" for path in absent}
+        new = [path for path in absent if stat.S_ISDIR(_read_mode(path))]
+        return folders | {top for path in new for top, _, _ in os.walk(path)}
 
     @property
     def _granted(self) -> tuple[Path, ...]:
@@ -207,7 +208,7 @@ class ProtectedFiles:
         # A protected file that a command moved with its folder is still protected, and the file that the command put
         # at the old path counts as new.
         replaced = (path for path, parent in self._parents.items() if _identify_folder(path.parent) != parent)
-        paths = [path for path in (*self._absent, *replaced) if os.path.lexists(path) and path not in self._granted]
+        paths = [path for path in (*self._absent, *replaced) if _read_mode(str(path)) and path not in self._granted]
         holding_grants = [path for path in paths if any(each.is_relative_to(path) for each in self._granted)]
         entries = [Path(top, name) for path in holding_grants for top, _, names in os.walk(path) for name in names]
         new_entries = [path for path in entries if not any(map(path.is_relative_to, self._granted))]
@@ -221,6 +222,14 @@ class ProtectedFiles:
             for path, content in contents.items()
             if not any(map(path.is_relative_to, self._writable_exceptions))
         }
+
+
+def _read_mode(path: str) -> int:
+    """Return the mode of a path, as in `st_mode`, of a link its own; 0: there is nothing, or it can't be looked at."""
+    try:
+        return os.lstat(path).st_mode
+    except OSError:
+        return 0
 
 
 def _identify_folder(folder: Path) -> tuple[int, int]:

@@ -11,7 +11,7 @@ from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 from msgspec import Struct
 
@@ -55,6 +55,13 @@ BACKENDS = _BACKENDS_BY_SYSTEM.get(sys.platform, ())
 
 class SandboxUnavailable(OSError):
     """No sandbox works on this machine; the text gives each backend's reason."""
+
+
+class SandboxEnvironment(NamedTuple):
+    """The environment of a program in a sandbox, and the user's variables that it does not hold."""
+
+    variables: dict[str, str]
+    hidden: dict[str, str]
 
 
 class Sandbox(Struct, frozen=True):
@@ -239,23 +246,23 @@ class Sandboxes:
 
     async def make_environment(
         self, sandbox: Sandbox, session: str, environment: Mapping[str, str], named_variables: Collection[str] = ()
-    ) -> dict[str, str]:
+    ) -> SandboxEnvironment:
         """Return the environment of a session's command in a sandbox, as `make_offline_environment` with a network.
 
         Raises OSError as `open_listener`.
         """
-        variables = self.make_offline_environment(sandbox, environment, named_variables)
+        made = self.make_offline_environment(sandbox, environment, named_variables)
         if sandbox.backend == "landlock":
             # It has no network of its own in which the proxy could listen.
-            return variables
+            return made
         proxy = await self._start_proxy(sandbox, environment)
-        if proxy is not None:
-            variables |= await proxy.make_environment(session)
-        return variables
+        if proxy is None:
+            return made
+        return made._replace(variables=made.variables | await proxy.make_environment(session))
 
     def make_offline_environment(
         self, sandbox: Sandbox, environment: Mapping[str, str], named_variables: Collection[str] = ()
-    ) -> dict[str, str]:
+    ) -> SandboxEnvironment:
         """Return the environment of a program in a sandbox, without secrets and without variables for a proxy.
 
         `named_variables`: as in Launch.
@@ -265,11 +272,11 @@ class Sandboxes:
             name: value for name, value in hide_variables(environment, hidden).items() if name not in SOCKET_VARIABLES
         }
         if sandbox.has_private_folders:
-            return {**make_copying_variables(sandbox.policy), **variables}
+            return SandboxEnvironment({**make_copying_variables(sandbox.policy), **variables}, hidden)
         folder = self.git.private_folders.find_folder(sandbox.policy)
         caches = make_cache_variables(folder, sandbox.policy, environment) if folder is not None else {}
         temporary = {"TMPDIR": str(self._temporary.path)} if self._temporary is not None else {}
-        return {**variables, **caches, **temporary}
+        return SandboxEnvironment({**variables, **caches, **temporary}, hidden)
 
     def find_private_home(self, sandbox: Sandbox) -> Path | None:
         """Return the folder that is mounted as the home in a sandbox, or None."""

@@ -3,8 +3,9 @@
 import asyncio
 import re
 import time
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
-from itertools import islice
+from itertools import chain, islice
 from pathlib import Path
 from typing import Literal
 
@@ -16,6 +17,7 @@ from codeloop.workspace.search.ripgrep import Ripgrep
 NameKind = Literal["file", "directory"]
 # The most names with scattered characters that are ranked; others follow in the order of the index.
 _MAX_RANKED = 5_000
+_REBUILD_DISTANCE = 10
 
 
 class IndexedName(Struct, frozen=True, gc=False):
@@ -31,17 +33,26 @@ class IndexedName(Struct, frozen=True, gc=False):
 
 
 class FileIndex:
-    """The names below a directory, rebuilt when they are older than FILES_AGE; beyond FILES_STALE, that is awaited."""
+    """The names below a directory, rebuilt when they are older than FILES_AGE; beyond FILES_STALE, that is awaited.
+
+    Where a rebuild takes long, the next one waits for ten times as long, up to FILES_STALE: whoever types with pauses
+    does not have hundreds of thousands of files listed at each of them.
+    """
 
     def __init__(self) -> None:
         self._names: list[IndexedName] = []
+        self._digest = 0
+        """Of the paths of the files that `_names` was made of."""
         self._made_at = -FILES_STALE.seconds
+        self._seconds = 0.0
+        """How long the last rebuild took."""
         self._rebuild_task: asyncio.Task[None] | None = None
 
     async def list_names(self, directory: Path, ripgrep: Ripgrep, environment: Mapping[str, str]) -> list[IndexedName]:
         """Return all names that no ignore file excludes, hidden ones last, shallow ones first. Raises SearchFailed."""
         age = time.monotonic() - self._made_at
-        if age > FILES_AGE.seconds and (self._rebuild_task is None or self._rebuild_task.done()):
+        max_age = max(FILES_AGE.seconds, min(_REBUILD_DISTANCE * self._seconds, FILES_STALE.seconds))
+        if age > max_age and (self._rebuild_task is None or self._rebuild_task.done()):
             self._rebuild_task = asyncio.create_task(self._rebuild(directory, ripgrep, environment))
             self._rebuild_task.add_done_callback(_retrieve_error)
         if age > FILES_STALE.seconds and self._rebuild_task is not None:
@@ -51,9 +62,13 @@ class FileIndex:
     async def _rebuild(self, directory: Path, ripgrep: Ripgrep, environment: Mapping[str, str]) -> None:
         started = time.monotonic()
         file_list = await ripgrep.list_files(directory, None, environment)
-        start = len(f"{directory}/".replace("//", "/"))
-        self._names = await asyncio.to_thread(index_names, [path[start:] for path in file_list.paths])
-        self._made_at = started
+        # The paths themselves would take as much memory as the names.
+        digest = await asyncio.to_thread(lambda: hash(frozenset(file_list.paths)))
+        if digest != self._digest:
+            start = len(f"{directory}/".replace("//", "/"))
+            self._names = await asyncio.to_thread(index_names, [path[start:] for path in file_list.paths])
+            self._digest = digest
+        self._made_at, self._seconds = started, time.monotonic() - started
 
 
 def _retrieve_error(rebuild_task: asyncio.Task[None]) -> None:
@@ -71,19 +86,18 @@ def index_names(files: Iterable[str]) -> list[IndexedName]:
         while folder and folder not in folders:
             folders.add(folder)
             folder = folder.rpartition("/")[0]
-    sort_keys = [(_is_hidden(path), path.count("/"), path, False) for path in paths]
-    sort_keys += [(_is_hidden(path), path.count("/"), path, True) for path in folders]
-    return [_make_name(path, is_folder=is_folder) for _, _, path, is_folder in sorted(sort_keys)]
-
-
-def _is_hidden(path: str) -> bool:
-    return path.startswith(".") or "/." in path
-
-
-def _make_name(path: str, *, is_folder: bool) -> IndexedName:
-    lower = path.lower()
-    slash = "/" if is_folder else ""
-    return IndexedName(path + slash, lower + slash, lower.rpartition("/")[2], is_folder)
+    # Texts sort in a fraction of the time that keys take, and there may be hundreds of thousands.
+    groups: defaultdict[tuple[bool, int], list[str]] = defaultdict(list)
+    for path in chain(paths - folders, folders):
+        groups[path[:1] == "." or "/." in path, path.count("/")].append(path)
+    return [
+        IndexedName(f"{path}/", f"{lower}/", lower.rpartition("/")[2], is_folder=True)
+        if path in folders
+        else IndexedName(path, lower, lower.rpartition("/")[2], is_folder=False)
+        for _, group in sorted(groups.items())
+        for path in sorted(group)
+        for lower in (path.lower(),)
+    ]
 
 
 def find_names(names: Iterable[IndexedName], query: str, kind: NameKind | None, limit: int) -> list[IndexedName]:

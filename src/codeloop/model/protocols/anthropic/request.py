@@ -29,11 +29,10 @@ from codeloop.model.wire.encoding import (
     collect_options,
     join_blocks,
     merge_body,
-    merge_successive,
     sanitize_call_id,
     sanitize_tool_name,
 )
-from codeloop.model.wire.encoding_cache import EncodingCache
+from codeloop.model.wire.encoding_cache import BLOCKS_FORM, EncodingCache
 from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.limits import MODEL_OUTPUT_TOKENS
@@ -64,21 +63,18 @@ class AnthropicRequestEncoder:
         self._leading_fields: JSON = {"model": name} if leading_fields is None else leading_fields
         # Such a model takes an effort in place of a thinking budget, and no temperature.
         self._is_adaptive = bool(re.search(ADAPTIVE_MODEL_PATTERN, name.lower()))
-        self._cache: EncodingCache[EncodedMessage] = EncodingCache(self._encode_message, self._encode_tool)
+        self._cache = EncodingCache(self._encode_message, self._encode_tool, BLOCKS_FORM, MARKED_MESSAGE_COUNT)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options, system prompt and tools, then the messages.
 
         Successive messages of one role become one: the service wants the roles to alternate.
         """
-        messages = merge_successive(self._cache.encode_messages(request))
+        earlier, last = self._cache.encode_messages(request)
         if self._quirks.accepts_cache_marks:
             mark = self._choose_mark(request)
-            messages[-MARKED_MESSAGE_COUNT:] = [
-                join_blocks(message.role, _add_cache_mark(message.blocks, mark))
-                for message in messages[-MARKED_MESSAGE_COUNT:]
-            ]
-        bodies = b",".join([message.body for message in messages])
+            last = [join_blocks(message.role, _add_cache_mark(message.blocks, mark)) for message in last]
+        bodies = b",".join(filter(None, (earlier, *(message.body for message in last))))
         head = encode_json(self._make_head(request))
         return b"".join((head[:-1], b',"messages":[', bodies, b"]}"))
 

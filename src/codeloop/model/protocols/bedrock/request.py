@@ -29,11 +29,10 @@ from codeloop.model.wire.encoding import (
     collect_options,
     join_blocks,
     merge_body,
-    merge_successive,
     sanitize_call_id,
     sanitize_tool_name,
 )
-from codeloop.model.wire.encoding_cache import EncodingCache
+from codeloop.model.wire.encoding_cache import BLOCKS_FORM, EncodingCache
 from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.wire import JSON, encode_json
@@ -78,21 +77,23 @@ class BedrockRequestEncoder:
         self._accepts_tool_cache_points = self._accepts_cache_points and bool(
             compile_once(TOOL_CACHING_MODELS).search(name)
         )
-        self._cache: EncodingCache[EncodedMessage] = EncodingCache(self._encode_message, self._encode_tool)
+        # Every other message is the user's.
+        self._cache = EncodingCache(self._encode_message, self._encode_tool, BLOCKS_FORM, 2 * MARKED_MESSAGE_COUNT)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: system prompt, tools and options, then the messages.
 
         Successive messages of one role become one: the service wants the roles to alternate.
         """
-        messages = merge_successive(self._cache.encode_messages(request))
+        earlier, messages = self._cache.encode_messages(request)
         if self._accepts_cache_points:
             user_indexes = [index for index, message in enumerate(messages) if message.role == "user"]
             for index in user_indexes[-MARKED_MESSAGE_COUNT:]:
                 messages[index] = join_blocks("user", [*messages[index].blocks, CACHE_POINT_JSON])
         head = encode_json(self._make_head(request))
         start = head[:-1] + b"," if len(head) > 2 else b"{"
-        return b"".join((start, b'"messages":[', b",".join([message.body for message in messages]), b"]}"))
+        bodies = b",".join(filter(None, (earlier, *(message.body for message in messages))))
+        return b"".join((start, b'"messages":[', bodies, b"]}"))
 
     def _make_head(self, request: ModelRequest) -> JSON:
         """Return the fields of the body that come before the messages."""

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from codeloop.kit.growing_sum import GrowingSum
 from codeloop.kit.wildcard import matches
 from codeloop.model.chat import (
     AssistantModelMessage,
@@ -23,8 +24,13 @@ from codeloop.model.chat import (
     UserModelMessage,
 )
 from codeloop.model.quirks import Quirks, accepts_attachment
-from codeloop.model.wire.encoding import collect_options, merge_body, sanitize_call_id, sanitize_tool_name
-from codeloop.model.wire.encoding_cache import EncodingCache
+from codeloop.model.wire.encoding import (
+    collect_options,
+    merge_body,
+    sanitize_call_id,
+    sanitize_tool_name,
+)
+from codeloop.model.wire.encoding_cache import JSON_FORM, EncodingCache
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.limits import MODEL_OUTPUT_TOKENS
 from codeloop.schema.wire import JSON, encode_json
@@ -36,6 +42,8 @@ ASSISTANT_MESSAGE_START = b'{"role":"assistant"'
 """The beginning of every encoded message of the model."""
 MARKED_MESSAGE_COUNT = 2
 """Messages at the end that get a cache mark, for Claude through a gateway, as in `anthropic/request.py`."""
+SEARCHED_FOR_MARKS = 8
+"""Messages at the end among which those to mark are: a prompt or results follow nearly every answer."""
 LIMIT_FIELDS = frozenset({"max_tokens", "max_completion_tokens"})
 """Fields that limit the length of an answer; services refuse both in one request."""
 BYTES_PER_TOKEN = 3
@@ -52,21 +60,25 @@ class ChatCompletionsRequestEncoder:
         self._quirks = quirks
         name = (info.api_id or info.id).lower()
         self._needs_cache_marks = any(matches(name, pattern) for pattern in quirks.cache_marked_models)
-        self._cache = EncodingCache(self._encode_message, self._encode_tool)
+        open_count = SEARCHED_FOR_MARKS if self._needs_cache_marks else 0
+        self._cache = EncodingCache(self._encode_message, self._encode_tool, JSON_FORM, open_count)
+        self._image_bytes = GrowingSum(_count_image_bytes)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options, tools and system prompt first, then the messages."""
         system = [encode_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
-        messages = [*system, *filter(None, self._cache.encode_messages(request))]
+        earlier, last = self._cache.encode_messages(request)
         if self._needs_cache_marks:
-            messages = _add_cache_marks(messages, len(system))
-        head = encode_json(self._make_head(request, self._choose_limit(request, messages)))
-        return b"".join((head[:-1], b',"messages":[', b",".join(messages), b"]}"))
+            system, last = [_add_cache_mark(message) for message in system], _add_cache_marks(last)
+        body = b",".join(filter(None, (*system, earlier, *last)))
+        head = encode_json(self._make_head(request, self._choose_limit(request, len(body))))
+        return b"".join((head[:-1], b',"messages":[', body, b"]}"))
 
-    def _choose_limit(self, request: ModelRequest, messages: list[bytes]) -> int | None:
+    def _choose_limit(self, request: ModelRequest, message_bytes: int) -> int | None:
         """Return the maximum of tokens for the answer; None: the service decides.
 
         A limit is sent if the user or the configuration sets one, and to services that cut answers short without one.
+        `message_bytes`: the length of the encoded messages.
         """
         if request.max_tokens:
             return request.max_tokens
@@ -76,10 +88,8 @@ class ChatCompletionsRequestEncoder:
         if not limit or not limits.context:
             return limit or None
         # The base64 of an image is no text: its length says nothing about its tokens.
-        image_bytes = sum(
-            len(each.data) for message in request.messages for each in message.content if isinstance(each, ImagePiece)
-        )
-        request_bytes = sum(map(len, messages)) + len(encode_json(self._cache.encode_tools(request.tools)))
+        image_bytes = self._image_bytes.update(request.messages)
+        request_bytes = message_bytes + len(encode_json(self._cache.encode_tools(request.tools)))
         room = limits.context - (request_bytes - image_bytes) // BYTES_PER_TOKEN
         return min(limit, room) if room >= MIN_ANSWER_TOKENS else None
 
@@ -179,13 +189,14 @@ class ChatCompletionsRequestEncoder:
         return sanitize_call_id(call_id, length) if length else call_id
 
 
-def _add_cache_marks(messages: list[bytes], system_count: int) -> list[bytes]:
-    """Mark the system prompt and the last prompts or results, up to which the service then caches the request.
+def _count_image_bytes(message: ModelMessage) -> int:
+    return sum(len(each.data) for each in message.content if isinstance(each, ImagePiece))
 
-    `system_count`: how many of the first messages are the system prompt, 0 or 1.
-    """
+
+def _add_cache_marks(messages: list[bytes]) -> list[bytes]:
+    """Mark the last prompts or results, up to which the service then caches the request."""
     prompts = [index for index, message in enumerate(messages) if not message.startswith(ASSISTANT_MESSAGE_START)]
-    marked = {*range(system_count), *prompts[-MARKED_MESSAGE_COUNT:]}
+    marked = set(prompts[-MARKED_MESSAGE_COUNT:])
     return [_add_cache_mark(message) if index in marked else message for index, message in enumerate(messages)]
 
 

@@ -26,7 +26,7 @@ from codeloop.model.chat import (
 from codeloop.model.protocols.google.schema import convert_parameters
 from codeloop.model.quirks import Quirks, accepts_attachment
 from codeloop.model.wire.encoding import collect_options, merge_body, sanitize_tool_name
-from codeloop.model.wire.encoding_cache import EncodingCache
+from codeloop.model.wire.encoding_cache import JSON_FORM, EncodingCache
 from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.schema.wire import JSON, encode_json
 
@@ -51,12 +51,12 @@ class GoogleRequestEncoder:
         self._info = info
         self._quirks = quirks
         self._needs_signatures = not compile_once(MODELS_WITHOUT_SIGNATURES).search(info.api_id or info.id)
-        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_message, _encode_tool)
+        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_message, _encode_tool, JSON_FORM)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: system prompt, tools and options first, then a content for each message."""
         head = encode_json(self._make_head(request))
-        contents = b",".join(filter(None, self._cache.encode_messages(request)))
+        contents, _ = self._cache.encode_messages(request)
         start = head[:-1] + b"," if len(head) > 2 else b"{"
         return b"".join((start, b'"contents":[', contents, b"]}"))
 

@@ -23,7 +23,7 @@ from codeloop.model.chat import (
 )
 from codeloop.model.quirks import Quirks, accepts_attachment
 from codeloop.model.wire.encoding import collect_options, merge_body, sanitize_tool_name
-from codeloop.model.wire.encoding_cache import EncodingCache
+from codeloop.model.wire.encoding_cache import JSON_FORM, EncodingCache
 from codeloop.model.wire.tool_calls import is_object_text
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.wire import JSON, encode_json
@@ -40,12 +40,12 @@ class InteractionRequestEncoder:
     def __init__(self, info: ModelInfo, quirks: Quirks) -> None:
         self._info = info
         self._quirks = quirks
-        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_message, self._encode_tool)
+        self._cache: EncodingCache[bytes] = EncodingCache(self._encode_message, self._encode_tool, JSON_FORM)
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: the fields that never change, then the steps of each message."""
         head = encode_json(self._make_head(request))
-        steps = b",".join(filter(None, self._cache.encode_messages(request)))
+        steps, _ = self._cache.encode_messages(request)
         return b"".join((head[:-1], b',"input":[', steps, b"]}"))
 
     def _make_head(self, request: ModelRequest) -> JSON:

@@ -26,8 +26,13 @@ from codeloop.model.chat import (
 )
 from codeloop.model.protocols.responses.patch_grammar import PATCH_ARGUMENT, PATCH_TOOL, encode_patch_tool
 from codeloop.model.quirks import Quirks, accepts_attachment
-from codeloop.model.wire.encoding import collect_options, merge_body, sanitize_call_id, sanitize_tool_name
-from codeloop.model.wire.encoding_cache import EncodingCache
+from codeloop.model.wire.encoding import (
+    collect_options,
+    merge_body,
+    sanitize_call_id,
+    sanitize_tool_name,
+)
+from codeloop.model.wire.encoding_cache import JSON_FORM, EncodingCache
 from codeloop.model.wire.tool_schema import adapt_parameters
 from codeloop.schema.wire import JSON, encode_json
 
@@ -62,7 +67,7 @@ class ResponsesRequestEncoder:
         self._quirks = quirks
         name = info.api_id or info.id
         self._accepts_patches = any(matches(name, pattern) for pattern in quirks.patch_grammar_models)
-        self._cache = EncodingCache(self._encode_message, self._encode_tool)
+        self._cache = EncodingCache(self._encode_message, self._encode_tool, JSON_FORM)
 
     def omit(self, feature: str) -> bool:
         """Drop a feature from all further requests; return whether requests contained it until now."""
@@ -70,14 +75,15 @@ class ResponsesRequestEncoder:
             return False
         # Messages that are encoded already contain the feature: they are encoded again.
         self.omissions.add(feature)
-        self._cache = EncodingCache(self._encode_message, self._encode_tool)
+        self._cache = EncodingCache(self._encode_message, self._encode_tool, JSON_FORM)
         return True
 
     def encode(self, request: ModelRequest) -> bytes:
         """Return the JSON body: options and tools first, then the system prompt and the items of each message."""
         head = encode_json(self._make_head(request))
         system = [encode_json({"role": self._quirks.system_role, "content": request.system})] if request.system else []
-        items = b",".join([*system, *filter(None, self._cache.encode_messages(request))])
+        messages, _ = self._cache.encode_messages(request)
+        items = b",".join(filter(None, (*system, messages)))
         return b"".join((head[:-1], b',"input":[', items, b"]}"))
 
     def _make_head(self, request: ModelRequest) -> JSON:

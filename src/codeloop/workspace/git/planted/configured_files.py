@@ -2,12 +2,13 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from codeloop.kit.git.settings import GitSetting, read_file_settings
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.small_files import read_start_or_empty
+from codeloop.workspace.files.path_states import PathSurvey
 
 MAX_CONFIG_BYTES = 256 * 1024
 # The most configuration files read for one repository, included ones too.
@@ -47,23 +48,31 @@ def read_settings_with_includes(files: Iterable[Path], home: Path) -> Iterator[t
 
 
 def find_configured_files(
-    folders: Iterable[Path], tree: Path, roots: Iterable[Path], environment: Mapping[str, str]
+    folders: Iterable[Path],
+    tree: Path,
+    roots: Iterable[Path],
+    environment: Mapping[str, str],
+    survey: PathSurvey | None = None,
 ) -> Iterator[Path]:
     """Yield the files and folders of a project that git runs, or reads more settings from, because of its settings.
 
     `folders`: the git directory, and where its settings are, if that is another; `tree`: the work tree in which git
     runs. A missing path counts where only a program, included settings or a folder such as that of hooks can be meant:
-    whoever creates it decides what git runs.
+    whoever creates it decides what git runs. `survey` looks at each path first that the result depends on.
     """
+    survey = survey or PathSurvey()
     home = Path(environment.get("HOME") or "/nonexistent")
     own_files = [folder / name for folder in folders for name in ("config", "config.worktree")]
     files, roots = [*list_user_config_files(home, environment, tree), *own_files], tuple(roots)
     for file in files:
+        survey.look_at(file)
         # A configuration file may be a link to a file of the project, as with a repository of dotfiles.
         real = Path(os.path.realpath(file))
         if real != file and _is_inside(real, roots):
             yield real
     for setting, included_file in read_settings_with_includes(files, home):
+        if included_file is not None:
+            survey.look_at(included_file)
         if setting.is_harmless:
             continue
         is_path = included_file is not None or setting.name in _PATH_SETTINGS
@@ -75,7 +84,9 @@ def find_configured_files(
             scripts = [word for word in line_words[1:] if re.fullmatch(_SCRIPT_NAME, word)]
             words = [word for word in line_words if "/" in word or word in scripts]
         for position, word in enumerate(words):
-            path = Path(os.path.realpath(included_file or tree / expand_config_path(word, home)))
+            named_path = included_file or tree / expand_config_path(word, home)
+            survey.look_at(named_path)
+            path = Path(os.path.realpath(named_path))
             # Paths are of included settings, hook folders and the like. The first word of a command line is its
             # program, unless it is a URL.
             counts_if_missing = is_path or word.startswith(("./", "../")) or (position == 0 and "://" not in word)
@@ -85,6 +96,29 @@ def find_configured_files(
                 # husky sets core.hooksPath to `.husky/_`, whose wrappers run the hooks in `.husky`: so the folder above
                 # counts.
                 yield path.parent if is_path and path.name == "_" and path.parent not in roots else path
+
+
+class ConfiguredFiles:
+    """The configured files of a project's repositories, found again only where something has changed.
+
+    `roots`, `environment`: as in `find_configured_files`.
+    """
+
+    def __init__(self, roots: Sequence[Path], environment: Mapping[str, str]) -> None:
+        self._roots = roots
+        self._environment = environment
+        self._known: dict[tuple[Path, ...], tuple[PathSurvey, list[Path]]] = {}
+
+    def find(self, folders: Iterable[Path], tree: Path) -> list[Path]:
+        """Return what `find_configured_files` yields for a repository."""
+        key = (tree, *folders)
+        known = self._known.get(key)
+        if known is None or not known[0].is_unchanged():
+            survey = PathSurvey()
+            found = list(find_configured_files(key[1:], tree, self._roots, self._environment, survey))
+            survey.end()
+            known = self._known[key] = survey, found
+        return known[1]
 
 
 def expand_config_path(text: str, home: Path) -> Path:

@@ -19,7 +19,7 @@ from codeloop.kit.small_files import read_start_or_empty
 from codeloop.schema.bounds.sandbox import NESTED_REPOSITORIES
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.planted.change_times import CommandRuns, read_full_stamp, read_program_stamp
-from codeloop.workspace.git.planted.configured_files import find_configured_files, is_copy
+from codeloop.workspace.git.planted.configured_files import ConfiguredFiles, find_configured_files, is_copy
 from codeloop.workspace.git.planted.entry_changes import describe_lost
 from codeloop.workspace.git.planted.layout import (
     GIT_FOLDER_ENTRIES,
@@ -70,6 +70,7 @@ class ProjectRepositories:
         self._roots = roots
         self._quarantine = quarantine
         self._environment = environment
+        self._configured = ConfiguredFiles(roots, environment)
         self._finder = RepositoryFinder(roots)
         self._user_repositories: set[Path] = set()
         # With the stamp of each when it was last looked through; () if it never was.
@@ -106,7 +107,7 @@ class ProjectRepositories:
         for root in self._roots:
             # The first is the work tree's own git directory, the second, if it is a linked one, the shared one.
             tree_folders = itertools.islice(find_git_folders(root), 2)
-            paths += find_configured_files(tree_folders, root, self._roots, self._environment)
+            paths += self._configured.find(tree_folders, root)
         protected, _ = self._split_nested()
         for entry in protected:
             if entry.parent.name == "worktrees":
@@ -116,7 +117,7 @@ class ProjectRepositories:
             paths += [entry] if entry.is_file() else [entry / name for name in GIT_FOLDER_ENTRIES]
             if folder is not None:
                 tree = entry.parent if fold_path(entry.name) == ".git" else entry
-                paths += find_configured_files([folder], tree, self._roots, self._environment)
+                paths += self._configured.find([folder], tree)
         return list(dict.fromkeys(paths))
 
     def _split_nested(self) -> tuple[list[Path], list[Path]]:

@@ -31,6 +31,12 @@ def is_below_any(path: Path, folders: Iterable[Path]) -> bool:
     return any(text.startswith(f"{folder}/" if folder.name else "/") for folder in folders)
 
 
+def list_outside(paths: Iterable[Path], folders: Iterable[Path]) -> list[Path]:
+    """Return the absolute paths that are none of the folders and lie below none of them; compares texts."""
+    starts = tuple(f"{folder}/" if folder.name else "/" for folder in folders)
+    return [path for path in paths if not f"{path}/".startswith(starts)]
+
+
 class LinkTracer:
     """Resolves paths, and records in `links` each link in a replaced folder, which the sandbox has to recreate there.
 
