@@ -231,7 +231,8 @@ async def resolve_model(client: Client, name: str | None) -> str | None:
     if matches:
         listed = ", ".join(matches[:MAX_SUGGESTIONS]) + (", ..." if len(matches) > MAX_SUGGESTIONS else "")
         raise UsageProblem(f"{len(matches)} models are called {name}: {listed}. Name one as PROVIDER/MODEL.")
-    suggestion = format_suggestion(find_similar(name, list(ids_by_ref), parts=True))
+    near_ids = find_similar(name, ids_by_ref.values(), parts=True)
+    suggestion = format_suggestion([ref for ref, model_id in ids_by_ref.items() if model_id in near_ids])
     raise UsageProblem(f"No usable model is called {name}.{suggestion} `codeloop models` lists them.")
 
 
