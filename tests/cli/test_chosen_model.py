@@ -9,8 +9,9 @@ from typing import Any
 import httpx2
 import pytest
 
-from tests.cli.program import KEY, Desk, serving
+from tests.cli.program import KEY, Desk, serving, steps
 from tests.support.answers import Answer
+from tests.support.model_server import ModelServer
 
 MODELS = {"qwen3-coder": {}, "big": {}}
 WANTED = "Did you mean `acme/qwen3-coder`?"
@@ -101,3 +102,35 @@ def test_by_clients_of_a_server_and_in_a_conversation(tmp_path: Path) -> None:
         finally:
             server.terminate()
             server.communicate(timeout=60)
+
+
+@pytest.mark.parametrize(
+    ("name", "model"),
+    [("sonnet", "local/claude-sonnet-5"), ("claude-haiku-5", "local/claude-haiku-5"), ("M", "local/m")],
+)
+def test_a_name_that_one_model_has_is_enough(tmp_path: Path, name: str, model: str) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(Answer(text="Hello."))) as server:
+        _offer_models(desk, server)
+        done = desk.run("run", "-m", name, "hi")
+        assert (done.returncode, done.stdout) == (0, "Hello.\n"), done.stderr
+        assert server.requests[0].json["model"] == model.partition("/")[2]
+
+
+def test_a_name_that_several_models_have_or_none_is_refused(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(Answer(text="Hello."))) as server:
+        _offer_models(desk, server)
+        several, none = (desk.run("run", "-m", name, "hi") for name in ("claude", "claude-sonet-5"))
+    assert several.returncode == none.returncode == 2
+    assert "2 models are called claude: local/claude-sonnet-5, local/claude-haiku-5." in several.stderr
+    assert "No usable model is called claude-sonet-5. Did you mean `local/claude-sonnet-5`?" in none.stderr
+
+
+def _offer_models(desk: Desk, server: ModelServer) -> None:
+    desk.use(server)
+    path = desk.home / "config" / "codeloop.json"
+    settings = json.loads(path.read_text())
+    models = settings["provider"]["local"]["models"]
+    models |= {name: models["m"] for name in ("claude-sonnet-5", "claude-haiku-5")}
+    path.write_text(json.dumps(settings))

@@ -27,7 +27,7 @@ def always(desk: Desk, *arguments: str) -> None:
     with serving(steps(bash("touch one"), DONE)) as server:
         desk.use(server, permission=ASK)
         terminal = Terminal(desk, "run", "--title", "T", *arguments, "work")
-        terminal.wait_for("always: every `touch *` in this directory")
+        terminal.wait_for("always: every `touch *` in this project")
         terminal.type("a")
         assert terminal.end() == 0, terminal.shown
 

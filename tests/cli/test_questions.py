@@ -72,7 +72,7 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
         (call("skill", name="postage"), ["Load the skill postage (skill)", "  a  allow always: loading `postage` in"]),
         (
             call("websearch", query="postage prices"),
-            ["Search the web for postage prices (websearch)", "  a  allow always: every web search in this directory"],
+            ["Search the web for postage prices (websearch)", "  a  allow always: every web search in this project"],
         ),
         (call("write", filePath="new.py", content="x = 1\n"), ["Create new.py (write)", "  │ +x = 1"]),
         (
@@ -83,7 +83,7 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
             ),
             ["Change 2 files (apply_patch)", "  │ calc.py", "  │ +    return a + b", "  │ two.py", "  │ +x = 1"],
         ),
-        (call("read", filePath=".env"), ["Read .env (read)", "  a  allow always: reading `.env` in this directory"]),
+        (call("read", filePath=".env"), ["Read .env (read)", "  a  allow always: reading `.env` in this project"]),
         (
             call("read", filePath="/etc/hostname"),
             [
@@ -107,7 +107,7 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
             call("task", description="Look around", prompt="look", subagent_type="general"),
             [
                 "Start the subagent general: Look around (task)",
-                "  a  allow always: starting any subagent in this directory",
+                "  a  allow always: starting any subagent in this project",
             ],
         ),
         (call("todowrite", todos=[]), ["Update the todo list (todowrite)"]),
@@ -157,12 +157,12 @@ def test_a_subagents_question_says_which_one_asks(tmp_path: Path) -> None:
         terminal.type("n")
         terminal.end()
     assert "Run a command (bash), for the subagent general “Look around" in shown
-    assert "in this directory\n" in shown
+    assert "in this project\n" in shown
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80])
 def test_what_always_allows_fits_the_terminal(columns: int) -> None:
-    effect = "every `npm run build --with-many-options *`, `npm run test --and-some-more *` in this directory"
+    effect = "every `npm run build --with-many-options *`, `npm run test --and-some-more *` in this project"
     first, *others = format_always(effect, columns).rstrip("\n").split("\n")
     assert first.startswith("  a  allow always: every ")
     assert all(row.startswith("     ┆ ") for row in others)
@@ -316,7 +316,7 @@ def test_a_permission_to_leave_plan_mode_is_asked_in_words(tmp_path: Path) -> No
         desk.use(server, agent={"plan": {"permission": {"plan_exit": "ask"}}})
         terminal = Terminal(desk, "run", "--title", "T", "--agent", "plan", "work")
         terminal.wait_for("Leave plan mode and carry out the plan (plan_exit)\n  y  allow once\n")
-        terminal.wait_for("  a  allow always: leaving plan mode in this directory\n")
+        terminal.wait_for("  a  allow always: leaving plan mode in this project\n")
         terminal.wait_for(END)
         terminal.type("n")
         terminal.end()

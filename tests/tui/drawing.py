@@ -73,5 +73,5 @@ def style_name(style: Style | None) -> str:
         elif colour is not None and not colour.is_default:
             words.append(before + colour.name)
     words += [name for name in LOOKS if getattr(style, name)]
-    words += [f"{action}={target}" for action, target in style.meta.items()]
+    words += [f"{action}={target}" for action, target in style.meta.items() if action != "gutter"]
     return " ".join(words)

@@ -41,7 +41,11 @@ FILE_TYPE = click.Path(path_type=Path, dir_okay=False)
 DIRECTORY_TYPE = click.Path(path_type=Path, readable=False)
 
 MODEL_OPTION = click.option(
-    "-m", "--model", metavar="PROVIDER/MODEL", shell_complete=make_completion("model"), help="Model to use."
+    "-m",
+    "--model",
+    metavar="PROVIDER/MODEL",
+    shell_complete=make_completion("model"),
+    help="Model to use; a unique name is enough.",
 )
 AGENT_OPTION = click.option("--agent", metavar="NAME", shell_complete=make_completion("agent"), help="Agent to use.")
 CONTINUE_OPTION = click.option(

@@ -9,7 +9,14 @@ from pathlib import Path
 from codeloop.app.settings import ProjectSettings
 from codeloop.cli.options import Options
 from codeloop.cli.target.open_target import choose_open_target
-from codeloop.cli.target.selection import check_agent, check_model, choose_session, parse_model, prepare_session
+from codeloop.cli.target.selection import (
+    check_agent,
+    check_model,
+    choose_session,
+    parse_model,
+    prepare_session,
+    resolve_model,
+)
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.config.paths import find_paths
@@ -38,7 +45,9 @@ def show_terminal_ui(options: Options) -> int:
         session = await choose_session(target, options)
         client = target.client if session is None else target.get_session_client(session)
         await check_agent(client, options.agent)
-        await check_model(client, options.model)
+        name = await resolve_model(client, options.model)
+        await check_model(client, name)
+        launch.model = parse_model(name)
         return None if session is None else await prepare_session(client, options, session)
 
     async def create_session(client: Client) -> Session:
@@ -49,24 +58,22 @@ def show_terminal_ui(options: Options) -> int:
     # The libraries of the terminal UI are loaded last: only errors above need no screen.
     from codeloop.tui.start import run_terminal_ui
 
-    return run_terminal_ui(
-        UiLaunch(
-            open_project=open_ui_target,
-            choose_session=choose_and_prepare,
-            create_session=create_session,
-            directory=str(directory),
-            state_folder=paths.state / "tui",
-            settings_files=tuple(folder / "tui.json" for folder in folders),
-            own_settings=paths.config / "tui.json",
-            theme_folders=tuple(folder / "themes" for folder in folders),
-            prompt=" ".join(options.message).strip(),
-            agent=options.agent,
-            model=parse_model(options.model),
-            thinking=options.thinking or None,
-            server=options.attach or "",
-            command=_format_resume_command(options),
-        )
+    launch = UiLaunch(
+        open_project=open_ui_target,
+        choose_session=choose_and_prepare,
+        create_session=create_session,
+        directory=str(directory),
+        state_folder=paths.state / "tui",
+        settings_files=tuple(folder / "tui.json" for folder in folders),
+        own_settings=paths.config / "tui.json",
+        theme_folders=tuple(folder / "themes" for folder in folders),
+        prompt=" ".join(options.message).strip(),
+        agent=options.agent,
+        thinking=options.thinking or None,
+        server=options.attach or "",
+        command=_format_resume_command(options),
     )
+    return run_terminal_ui(launch)
 
 
 def _format_resume_command(options: Options) -> str:

@@ -42,6 +42,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     UiCommand("session_delete", "Delete the session", SESSION, "actions.session:delete_session"),
     UiCommand("session_interrupt", "Stop the turn", SESSION, "actions.session:interrupt_turn", "escape"),
     _make_command("jobs", "jobs_list", SESSION, "actions.jobs:show_jobs", "<leader>j"),
+    UiCommand("queue_send", "Stop the turn and send what waits", SESSION, "actions.session:send_waiting_prompt"),
     _make_command("stop-all", "session_stop_all", SESSION, "actions.session:stop_all"),
     _make_command("plan", "plan_comment", SESSION, "actions.work.plan:comment_on_plan"),
     _make_command("takeover", "session_take_over", SESSION, "actions.session:take_over"),

@@ -13,7 +13,13 @@ from codeloop.tui.terminal.textual_private import set_update_period
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.base_widgets import find_clicked_command
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
-from codeloop.tui.widgets.prompt.prompt_messages import CommandPressed, PromptSlashCommand, PromptSubmitted
+from codeloop.tui.widgets.prompt.prompt_messages import (
+    CommandPressed,
+    EmptySubmitted,
+    PromptSlashCommand,
+    PromptSubmitted,
+)
+from codeloop.tui.widgets.prompt.queued_prompts import SEND_OFFER
 from codeloop.tui.widgets.request_panel.request_panel import RequestPanel
 from codeloop.tui.widgets.tab_bar import TabBar
 from codeloop.tui.widgets.transcript.transcript import Transcript
@@ -51,6 +57,12 @@ class MainScreen(Screen[None]):
     @on(PromptSubmitted)
     def _send_prompt(self, event: PromptSubmitted) -> None:
         self._ui.start_task(send_prompt(self._ui, self._ui.tab, event.entry, event.delivery))
+
+    @on(EmptySubmitted)
+    def _send_waiting_prompt(self) -> None:
+        """Send the prompt that waits, if the hint of Escape offers that."""
+        if self._ui.repeated_key.hint.endswith(SEND_OFFER):
+            self._ui.run_command(COMMANDS_BY_ID["queue_send"])
 
     @on(PromptSlashCommand)
     def _run_slash_command(self, event: PromptSlashCommand) -> None:

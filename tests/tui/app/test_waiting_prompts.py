@@ -35,6 +35,27 @@ async def test_what_a_stopped_turn_had_not_read_yet_can_be_edited_and_sent(tmp_p
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("key", ["enter", "ctrl+s"])
+async def test_what_waits_can_be_sent_at_once_in_place_of_the_turn(tmp_path: Path, key: str) -> None:
+    answers = [make_answer(make_call("write", filePath="new.txt", content="one\n")), ScriptedAnswer(text="Then this.")]
+    async with (
+        open_scripted_project(tmp_path, answers, permission={"edit": "ask"}) as desk,
+        played(desk, tmp_path / "state") as ui,
+    ):
+        await ui.type("write it", "enter")
+        await ui.until(lambda: ui.ui.tab.panel.is_ready)
+        ui.ui.tab.prompt.focus()
+        await ui.type("rather this", key)
+        await ui.sees("  rather this")
+        await ui.pilot.press("escape")
+        await ui.sees("enter to stop it and send what waits")
+        await ui.pilot.press("enter")
+        await ui.sees("Then this.")
+        assert not ui.ui.tab.prompt.queue.has_prompts
+        assert not (desk.work / "new.txt").exists()
+
+
+@pytest.mark.slow
 async def test_a_prompt_for_after_the_turn_waits_for_its_end(tmp_path: Path) -> None:
     answers = [
         make_answer(make_call("write", filePath="new.txt", content="one\n")),

@@ -15,7 +15,7 @@ from codeloop.cli.chat.open_session import OpenSession, SendCall
 from codeloop.cli.options import Options
 from codeloop.cli.output.style import TextStyle
 from codeloop.cli.questions.answerer import Answerer
-from codeloop.cli.target.selection import check_agent, check_model, choose_session, prepare_session
+from codeloop.cli.target.selection import check_agent, check_model, choose_session, prepare_session, resolve_model
 from codeloop.client.client import ServerLost
 from codeloop.client.target import Target
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
@@ -90,6 +90,7 @@ class LineConversation:
         session = await choose_session(self._target, self.options)
         client = self._target.client if session is None else self._target.get_session_client(session)
         await check_agent(client, self.options.agent)
+        self.options = replace(self.options, model=await resolve_model(client, self.options.model))
         await check_model(client, self.options.model)
         if session is not None:
             session = await prepare_session(client, self.options, session)

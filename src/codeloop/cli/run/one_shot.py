@@ -19,7 +19,7 @@ from codeloop.cli.run.send import send_message
 from codeloop.cli.run.signals import SignalHandlers
 from codeloop.cli.run.turn import RunTurn
 from codeloop.cli.target.open_target import OpenTarget
-from codeloop.cli.target.selection import check_agent, choose_session, parse_model, prepare_session
+from codeloop.cli.target.selection import check_agent, choose_session, parse_model, prepare_session, resolve_model
 from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
@@ -124,9 +124,9 @@ class OneShot:
             raise UsageProblem("`compact` summarizes a session: choose one with --continue or --session ID.")
 
     async def _run_turn(self, message: RunMessage, target: Target) -> Outcome:
-        options = self._options
-        attachments = [target.attach_file(path) for path in options.files]
         # Raises for an invalid name before a session is created.
+        options = replace(self._options, model=await resolve_model(target.client, self._options.model))
+        attachments = [target.attach_file(path) for path in options.files]
         parse_model(options.model)
         chosen_session = await choose_session(target, options)
         client = target.client if chosen_session is None else target.get_session_client(chosen_session)

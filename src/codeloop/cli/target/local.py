@@ -96,7 +96,8 @@ def make_startup(options: Options, record: Path | None) -> Startup:
     return Startup(
         directory=directory,
         config_file=options.config,
-        settings={"model": options.model} if options.model else {},
+        # A short name is resolved once the project is open.
+        settings={"model": options.model} if options.model and "/" in options.model else {},
         trust=options.trust,
         record=record,
         replay=options.replay,

@@ -1,6 +1,7 @@
 """Finds the sessions, messages, agents and models that a user names, and prepares the session for a turn."""
 
 import asyncio
+import re
 from contextlib import suppress
 
 import click
@@ -13,6 +14,7 @@ from codeloop.kit.text.suggest import MAX_SUGGESTIONS, find_similar, format_sugg
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.agents import AGENT_LIST
 from codeloop.schema.api.project import PATH_GET, TOOL_LIST, ToolListQuery
+from codeloop.schema.api.providers import CONFIG_PROVIDERS
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.schema.api.session_requests import (
@@ -208,6 +210,30 @@ async def check_agent(client: Client, name: str | None) -> None:
         raise UsageProblem(
             f"Agent not found: {name}.{format_suggestion(find_similar(name, names))} Available: {', '.join(names)}"
         )
+
+
+async def resolve_model(client: Client, name: str | None) -> str | None:
+    """Return the `PROVIDER/MODEL` that a name means: its id, or a word of it that only one usable model has.
+
+    A name with a slash, and None, are returned as they are. Raises UsageProblem.
+    """
+    if name is None or "/" in name:
+        return name
+    usable = await client.call(CONFIG_PROVIDERS, NoArguments())
+    ids_by_ref = {
+        f"{provider.id}/{model_id}": model_id for provider in usable.providers for model_id in provider.models
+    }
+    matches = [ref for ref, model_id in ids_by_ref.items() if model_id == name] or [
+        ref for ref, model_id in ids_by_ref.items() if name.lower() in re.split(r"[-_./:@]", model_id.lower())
+    ]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        listed = ", ".join(matches[:MAX_SUGGESTIONS]) + (", ..." if len(matches) > MAX_SUGGESTIONS else "")
+        raise UsageProblem(f"{len(matches)} models are called {name}: {listed}. Name one as PROVIDER/MODEL.")
+    near_ids = find_similar(name, ids_by_ref.values(), parts=True)
+    suggestion = format_suggestion([ref for ref, model_id in ids_by_ref.items() if model_id in near_ids])
+    raise UsageProblem(f"No usable model is called {name}.{suggestion} `codeloop models` lists them.")
 
 
 async def check_model(client: Client, name: str | None) -> None:

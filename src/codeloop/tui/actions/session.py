@@ -31,6 +31,7 @@ from codeloop.tui.dialogs.timeline import Timeline, TimelineStep
 from codeloop.tui.settings.session_pins import SessionPins
 from codeloop.tui.ui import Ui
 from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
+from codeloop.tui.widgets.prompt.queued_prompts import SEND_OFFER
 
 _MAX_TITLE_LENGTH = 40
 """Characters of a session's title that a notice shows."""
@@ -50,12 +51,29 @@ async def interrupt_turn(ui: Ui, _words: str) -> None:
         has_prompts = view is not None and bool(view.log.list_prompts()) and not ui.tab.prompt.entry.text
         if has_prompts and ui.repeated_key.confirm(f"{key} again to go back to a prompt"):
             await rewind_to_prompt(ui, "")
-    elif ui.repeated_key.confirm(f"{key} again to stop the turn"):
+    elif ui.repeated_key.confirm(
+        f"{key} again to stop the turn{SEND_OFFER if ui.tab.prompt.queue.has_prompts else ''}",
+        f"{key} again to stop the turn",
+    ):
         # Prompts that wait for the next step of the turn would be lost with it.
         prompt, waiting = ui.tab.prompt, [*ui.tab.prompt.queue.server_prompts]
         await ui.client.call(ABORT, SessionId(session_id=view.session.id))
         prompts_without_answer = [message for message in waiting if not view.log.list_answers(message.info.id)]
         await prompt.queue.withdraw_unread(prompts_without_answer, to_editor=not prompt.entry.text)
+
+
+async def send_waiting_prompt(ui: Ui, _words: str) -> None:
+    """Stop the turn, and send the first of the prompts that wait for its next step or its end."""
+    view, tab, queue = ui.tab.view, ui.tab, ui.tab.prompt.queue
+    if view is None or not view.is_busy or not queue.has_prompts:
+        ui.notify("No prompt waits for a turn.")
+        return
+    waiting = [*queue.server_prompts]
+    await ui.client.call(ABORT, SessionId(session_id=view.session.id))
+    unread = [message for message in waiting if not view.log.list_answers(message.info.id)]
+    await queue.withdraw_unread(unread, to_editor=False)
+    if (entry := queue.pop_next()) is not None:
+        await send_prompt(ui, tab, entry, "steer")
 
 
 async def take_over(ui: Ui, words: str) -> None:

@@ -4,12 +4,15 @@ from typing import Literal
 
 from msgspec import Struct
 from rich.segment import Segment
+from rich.style import Style
 
 from codeloop.tui.render.picture_rows import PictureStore
 from codeloop.tui.themes.styles import Styles
 
 Row = list[Segment]
 """One row of the screen; at most as many cells as the canvas is wide."""
+GUTTER = Style(meta={"gutter": True})
+"""Marks what stands beside a text and is no part of it when it is copied: numbers of lines, signs of a diff."""
 DiffView = Literal["auto", "unified", "split"]
 
 

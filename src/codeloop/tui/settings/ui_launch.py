@@ -16,7 +16,7 @@ AskTrust = Callable[[str], Awaitable[bool]]
 """Shows why a project needs trust, and returns whether the user trusts it."""
 
 
-class UiLaunch(Struct, frozen=True, kw_only=True):
+class UiLaunch(Struct, kw_only=True):
     """The start parameters.
 
     `open_project` opens the project or the connection, asking for trust if that is needed; it raises CodeloopError.
@@ -40,6 +40,7 @@ class UiLaunch(Struct, frozen=True, kw_only=True):
     prompt: str = ""
     agent: str | None = None
     model: ModelRef | None = None
+    """The model that was named at the start; set when the project is open, since a short name is resolved then."""
     thinking: bool | None = None
     """Whether the model's thinking is shown; None: as the settings say."""
     server: str = ""

@@ -124,6 +124,19 @@ async def test_a_call_that_is_selected_over_stays_closed_and_a_click_opens_it() 
         assert page.toggled
 
 
+async def test_of_a_diff_the_code_is_copied_without_numbers_and_signs() -> None:
+    diff = "--- a.py\n+++ a.py\n@@ -8,2 +8,3 @@\n def f():\n-    return 1\n+    x = 2\n+    return x\n"
+    page = Page(done("edit", {"filePath": "a.py"}, "", {"diff": diff}))
+    async with staged(page) as pilot:
+        page.show()
+        await pilot.pause()
+        hand = Hand(page, pilot)
+        await hand.drag((2, hand.at("def f")[1]), (70, hand.at("return x")[1]))
+        await hand.drag(hand.at("x = 2"), (70, hand.at("return x")[1]))
+        await pilot.pause()
+        assert page.texts == ["def f():\n    return 1\n    x = 2\n    return x", "x = 2\nreturn x"]
+
+
 @pytest.mark.slow
 async def test_the_edge_scrolls_and_a_growing_text_waits_for_the_mouse() -> None:
     page = Page(answer("\n\n".join(f"line {number}" for number in range(36))))

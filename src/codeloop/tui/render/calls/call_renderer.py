@@ -40,7 +40,7 @@ from codeloop.tui.render.calls.tool_call import (
     draw_heading,
     draw_notes,
 )
-from codeloop.tui.render.canvas import Canvas, Row
+from codeloop.tui.render.canvas import GUTTER, Canvas, Row
 from codeloop.tui.render.cells import cut_line, expand_tabs, fold_line, prefix_rows
 from codeloop.tui.render.formats import format_size
 from codeloop.tui.render.picture_rows import PictureRow, is_picture, reserve_rows
@@ -148,7 +148,7 @@ def _render_grep(call: ToolCall) -> CallBody:
 
 def _draw_hits(call: ToolCall, files: list[dict[str, Any]]) -> Iterator[Row]:
     """Yield the lines that match, and those around them, below the names of their files."""
-    path_style, number_style = call.style("text", "bold"), call.style("diff_line_number")
+    path_style, number_style = call.style("text", "bold"), call.style("diff_line_number") + GUTTER
     match_style, context_style = call.style("text"), call.style("text_muted")
     for file in files:
         yield from fold_line([Segment(_flatten(str(file.get("path", ""))), path_style)], call.room)

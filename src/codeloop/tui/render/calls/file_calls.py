@@ -10,7 +10,7 @@ from codeloop.kit.text.patterns import compile_once
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.tui.render.calls.generic_calls import render_generic
 from codeloop.tui.render.calls.tool_call import MAX_ROWS, CallBody, ToolCall, as_list, as_mapping
-from codeloop.tui.render.canvas import Row
+from codeloop.tui.render.canvas import GUTTER, Row
 from codeloop.tui.render.cells import cut_line, cut_path, expand_tabs, fold_line
 from codeloop.tui.render.code_highlighter import CodeHighlighter, find_language
 from codeloop.tui.render.diff.diff_renderer import draw_diffs
@@ -70,7 +70,7 @@ def _draw_read_lines(call: ToolCall) -> list[Row]:
     highlighter = CodeHighlighter(find_language(call.get_path("filePath")), call.canvas.styles)
     lines = text.split("\n")[:MAX_ROWS]
     digits = len(str(first_number + len(lines)))
-    number_style = call.style("diff_line_number")
+    number_style = call.style("diff_line_number") + GUTTER
     rows: list[Row] = []
     for number, line in enumerate(lines, first_number):
         segments = highlighter.highlight(expand_tabs(escape_controls(line)))

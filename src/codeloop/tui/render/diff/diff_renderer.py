@@ -9,7 +9,7 @@ from rich.segment import Segment
 from rich.style import Style
 
 from codeloop.kit.text.patterns import compile_once
-from codeloop.tui.render.canvas import Canvas, Row
+from codeloop.tui.render.canvas import GUTTER, Canvas, Row
 from codeloop.tui.render.cells import cut_path, fold_line, pad_row
 from codeloop.tui.render.code_highlighter import CodeHighlighter, find_language
 from codeloop.tui.render.diff.patch import DiffLine, DiffSign, PatchedFile
@@ -71,7 +71,7 @@ class DiffRenderer:
         for number, hunk in enumerate(self._patch.hunks):
             if number:
                 gap = "⋯".rjust(self._digits)
-                yield [Segment(gap, self._canvas.styles.of("diff_hunk_header"))]
+                yield [Segment(gap, self._canvas.styles.of("diff_hunk_header") + GUTTER)]
             yield from self._draw_split(hunk) if self.is_split else self._draw_unified(hunk)
 
     def _draw_unified(self, hunk: tuple[DiffLine, ...]) -> Iterator[Row]:
@@ -120,10 +120,10 @@ class DiffRenderer:
         background = f"diff_{side}_bg"
         number_background = background if side == "context" else f"diff_{side}_line_number_bg"
         plain = styles.of("text" if self._has_backgrounds and line.sign != " " else f"diff_{side}", "", background)
-        number_style = styles.of("diff_line_number", "", number_background)
-        mark = Segment(f" {line.sign} ", styles.of(f"diff_{side}", "", background))
+        number_style = styles.of("diff_line_number", "", number_background) + GUTTER
+        mark = Segment(f" {line.sign} ", styles.of(f"diff_{side}", "", background) + GUTTER)
         prefix = [Segment(self._format_number(number or line.new or line.old), number_style), mark]
-        blank_prefix = [Segment(" " * self._digits, number_style), Segment("   ", plain)]
+        blank_prefix = [Segment(" " * self._digits, number_style), Segment("   ", plain + GUTTER)]
         code = self._highlight(line.sign, line.text, plain)
         if spans:
             code = _overlay_style(code, spans, self._choose_emphasis(line.sign))

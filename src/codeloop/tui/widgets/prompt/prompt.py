@@ -37,6 +37,7 @@ from codeloop.tui.widgets.prompt.prompt_editor import PromptEditor, copy_text, s
 from codeloop.tui.widgets.prompt.prompt_entry import Delivery, PromptEntry
 from codeloop.tui.widgets.prompt.prompt_messages import (
     CommandPressed,
+    EmptySubmitted,
     PromptEmptied,
     PromptSlashCommand,
     PromptSubmitted,
@@ -253,6 +254,8 @@ class PromptInput(EmptyWidget):
             self.editor.update()
             return True
         if not expand_chips(prompt.chips, prompt.text).strip():
+            if self.queue.has_prompts:
+                self.post_message(EmptySubmitted())
             return True
         try:
             self.store.add_to_history(StoredPrompt(prompt.text, prompt.mode, prompt.chips))

@@ -25,6 +25,10 @@ class PromptSlashCommand(Message):
         self.files = files
 
 
+class EmptySubmitted(Message):
+    """Enter was pressed in an empty prompt while others wait for the turn."""
+
+
 class PromptEmptied(Message):
     """The prompt is empty after a change, or after a move of the cursor."""
 

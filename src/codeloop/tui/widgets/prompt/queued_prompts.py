@@ -23,6 +23,8 @@ from codeloop.tui.widgets.prompt.prompt_entry import PromptEntry
 
 _MAX_ROWS = 4
 """Rows that are shown; the last one counts the prompts that have none."""
+SEND_OFFER = ", enter to stop it and send what waits"
+"""What the hint of the first Escape adds while prompts wait."""
 _NEXT_STEP, _AFTER_TURN = "at the next step", "after this turn"
 
 
@@ -85,6 +87,11 @@ class QueuedPrompts(CachedWidget):
         if session_id == self._session_id:
             self.server_prompts = messages
             self._show()
+
+    @property
+    def has_prompts(self) -> bool:
+        """Whether any prompt waits."""
+        return bool(self.server_prompts or self.local_prompts)
 
     def add(self, entry: PromptEntry) -> None:
         """Queue a prompt until the turn is over."""

@@ -36,7 +36,8 @@ _WORD_PUNCTUATION = frozenset("_-./~:@%+#?&=$\\·")
 class Selection:
     """The selection of a view's rows. It stays visible after the button is released.
 
-    `get_row_text` returns the text of a row of the page as it is drawn; `scroll` scrolls by some rows, up is negative.
+    `get_row_text` returns the text of a row of the page as it is copied, in its cells; `scroll` scrolls by some rows,
+    up is negative.
     """
 
     def __init__(self, view: ScrollView, get_row_text: Callable[[int], str], scroll: Callable[[float], None]) -> None:

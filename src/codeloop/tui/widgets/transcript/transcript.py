@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Sequence
 from typing import cast
 
+from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 from textual import events
@@ -298,8 +299,12 @@ class Transcript(ScrollView, can_focus=False):
         return strips
 
     def _get_row_text(self, row: int) -> str:
-        """Return the text of a row."""
-        return " " * SIDE_MARGIN + Strip(self.blocks.get_row(row)).text
+        """Return the text of a row as it is copied: with blanks for numbers of lines and signs of a diff."""
+        pieces = (
+            " " * cell_len(segment.text) if segment.style and segment.style.meta.get("gutter") else segment.text
+            for segment in self.blocks.get_row(row)
+        )
+        return " " * SIDE_MARGIN + "".join(pieces)
 
     def watch_scroll_y(self, old_value: float, new_value: float) -> None:
         """Follow the end once the user has scrolled there; request older messages near the top."""
