@@ -41,7 +41,7 @@ def verdict(line: str) -> str:
         ("git commit -m 'two words'", ("git commit -m 'two words'",)),
         ("$'\\x72m' x", ("rm x",)),
         ("/usr/bin/rm x && /bin/../bin/rm y", ("rm x", "/bin/../bin/rm y")),
-        ("cat <<'E' > f\nrm x\nE", ("cat << E > f",)),
+        ("cat <<'E' > f\nrm x\nE", ("cat > f",)),
         ("bash <<E\nrm x\nE", ("bash << E", "rm x")),
         ("echo a > b c", ("echo a c > b",)),
         ("a && b || c & d | e; (f; { g; })", ("a", "b", "c", "d", "e", "f", "g")),
@@ -72,7 +72,8 @@ def test_lists_every_simple_command(line: str, commands: tuple[str, ...] | None)
         ("sort < in 2> /dev/null", ("sort *",)),
         ("env make", ()),
         ("timeout 5 make", ()),
-        ("for i in 1 2; do make; done", ()),
+        ("for i in 1 2; do make; done", ("make *",)),
+        ("for i in 1 2; do make; break; done", ()),
         ("$x y", ()),
     ],
 )

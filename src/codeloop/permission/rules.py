@@ -3,7 +3,9 @@
 Pure functions: the gate (`gate.py`) reads rules and grants, asks users and keeps the decisions.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
 
 from msgspec import Struct
 
@@ -65,6 +67,8 @@ TOOL_PERMISSIONS = {
 A rule that denies such a tool, or asks about it, is one about that permission, since another tool does the same. One
 that allows it does not allow the others.
 """
+_PATH_PERMISSIONS = frozenset({"read", "edit", "list", "external_directory"})
+_WILDCARD_CHARACTERS = frozenset("*?")
 FILE_KINDS: dict[str, Callable[[str], bool]] = {
     "<secret>": is_secret,
     "<protected>": lambda path: is_protected(path) or needs_confirmation(path),
@@ -84,7 +88,7 @@ def find_last_match(permission: str, pattern: str, rules: Iterable[PermissionRul
 def _matches_text(rule: PermissionRule, text: str) -> bool:
     """Return whether a rule's pattern, or the kind of file that it names, matches a text; permissions do not count."""
     is_of_kind = FILE_KINDS.get(rule.pattern)
-    return is_of_kind(text) if is_of_kind else matches(text, _to_wildcard(rule))
+    return is_of_kind(text) if is_of_kind else any(matches(text, each) for each in list_wildcards(rule))
 
 
 def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
@@ -129,11 +133,11 @@ def _find_deciding_rule(
 ) -> PermissionRule | None:
     """Return the last rule that matches a pattern, or is a specific deny or ask that may match a spelling of it."""
     for rule in reversed(rules):
-        wildcard = _to_wildcard(rule)
         if _matches_text(rule, pattern):
             return rule
         # Only towards strictness: an uncertain spelling may forbid a command, but never allow one.
-        if rule.action != "allow" and wildcard != "*" and any(overlaps(text, wildcard) for text in spellings):
+        wildcards = list_wildcards(rule) if rule.action != "allow" and spellings else ()
+        if any(each != "*" and overlaps(text, each) for each in wildcards for text in spellings):
             return rule
     return None
 
@@ -165,13 +169,29 @@ def _is_applicable(rule: PermissionRule, need: Need) -> bool:
     return not need.unproven or rule.action != "allow" or rule.pattern == "*"
 
 
-def _to_wildcard(rule: PermissionRule) -> str:
-    """Return a rule's pattern as a wildcard; one for a trait or a kind of file is `*`."""
-    return (
-        "*"
-        if rule.pattern in TRAIT_PATTERNS or rule.pattern in FILE_KINDS or rule.pattern == REMOTE_PATTERN
-        else expand_home(rule.pattern)
-    )
+def list_wildcards(rule: PermissionRule) -> tuple[str, ...]:
+    """Return what a rule's pattern means, as wildcards of which one has to match; of a trait or kind of file `*`.
+
+    `./src`, `src/` and `src` mean that folder with all that is in it, and `rm` means that command with any arguments;
+    of a rule that allows, only what it says.
+    """
+    if rule.pattern in TRAIT_PATTERNS or rule.pattern in FILE_KINDS or rule.pattern == REMOTE_PATTERN:
+        return ("*",)
+    return _expand_pattern(TOOL_PERMISSIONS.get(rule.permission, rule.permission), rule.pattern, rule.action)
+
+
+@lru_cache(maxsize=4096)
+def _expand_pattern(permission: str, pattern: str, action: Action) -> tuple[str, ...]:
+    plain = expand_home(pattern)
+    is_exact = not _WILDCARD_CHARACTERS.intersection(plain)
+    if permission == "bash":
+        return (f"{plain} *",) if is_exact and action != "allow" else (plain,)
+    if permission not in _PATH_PERMISSIONS:
+        return (plain,)
+    path = re.sub(r"/{2,}", "/", re.sub(r"^(?:\./+)+", "", plain)) or "*"
+    folder = path.rstrip("/")
+    is_folder = folder and (path.endswith("/") or (is_exact and action != "allow"))
+    return (folder, f"{folder}/*") if is_folder else (path,)
 
 
 def find_strictest(verdicts: Sequence[Verdict]) -> Verdict:
@@ -208,8 +228,8 @@ def judge_patterns(permission: str, patterns: Sequence[str], lists: Sequence[Rul
 def list_denied_patterns(permission: str, lists: Sequence[RuleLayers]) -> tuple[str, ...]:
     """Return the patterns for which rules deny a permission, as wildcards; a denial of everything is not listed."""
     rules = (rule for layers in lists for layer in layers for rule in layer.rules if rule.action == "deny")
-    specific = (rule for rule in rules if _is_about(rule, permission) and _to_wildcard(rule) != "*")
-    return tuple(dict.fromkeys(map(_to_wildcard, specific)))
+    wildcards = (each for rule in rules if _is_about(rule, permission) for each in list_wildcards(rule))
+    return tuple(dict.fromkeys(each for each in wildcards if each != "*"))
 
 
 def _find_rule_origin(rule: PermissionRule | None, layers: RuleLayers) -> str:
@@ -267,12 +287,12 @@ def _find_rule_for_text(text: str, rules: Sequence[PermissionRule], *, is_grante
         if rule.pattern in FILE_KINDS and rule.action != "deny":
             # See FILE_KINDS: an ask needs a file that is known for certain, and none is here.
             continue
-        pattern = _to_wildcard(rule)
-        if rule.action == "deny" and overlaps(text, pattern):
+        wildcards = list_wildcards(rule)
+        if rule.action == "deny" and any(overlaps(text, each) for each in wildcards):
             return rule
-        if rule.action == "ask" and not is_granted and overlaps(text, pattern):
+        if rule.action == "ask" and not is_granted and any(overlaps(text, each) for each in wildcards):
             asking = asking or rule
-        if rule.action != "deny" and covers(text, pattern):
+        if rule.action != "deny" and any(covers(text, each) for each in wildcards):
             # This rule matches whatever the text turns out to be, so earlier rules never count.
             return asking
     return asking or (None if is_granted else DEFAULT_RULE)

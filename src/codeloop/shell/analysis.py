@@ -15,6 +15,7 @@ from codeloop.schema.limits import BASH_PARSE, BASH_SIZE
 from codeloop.schema.permission import Need, Writes
 from codeloop.shell.effects import is_destructive
 from codeloop.shell.parser import LimitExceeded, Script
+from codeloop.shell.plain_forms import write_plainly
 from codeloop.shell.program_table import find_row
 from codeloop.shell.proof import MachineFacts, Proof, prove
 from codeloop.shell.remote_changes import changes_remote, contains_remote_change, mentions_remote_change
@@ -79,6 +80,13 @@ def analyse(command: str, facts: MachineFacts | None = None) -> Analysis:
 
     `facts`: about the machine that it will run on; without them each name counts as the program of that name.
     """
+    plain = write_plainly(command)
+    if plain != command and not (analysis := _analyse(plain, facts)).proof.unproven:
+        return analysis
+    return _analyse(command, facts)
+
+
+def _analyse(command: str, facts: MachineFacts | None) -> Analysis:
     script = Script(deadline=time.thread_time() + BASH_PARSE.seconds)
     is_incomplete = False
     try:

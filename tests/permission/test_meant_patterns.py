@@ -1,0 +1,62 @@
+"""A rule means what a person means by it: `./src`, `src/`, `"rm": "deny"`."""
+
+import pytest
+
+from codeloop.permission.rules import RuleLayer, decide, list_denied_patterns
+from codeloop.schema.permission import Action, Need, PermissionRule
+
+DENIED = [
+    ("read", "./src/**", "src/a/b.py"),
+    ("read", "src/", "src/a/b.py"),
+    ("read", "src", "src/a/b.py"),
+    ("read", "./src", "src"),
+    ("read", ".//src//a/", "src/a/b.py"),
+    ("edit", "src", "src/a/b.py"),
+    ("write", "./src/", "src/a/b.py"),
+    ("view", "src/", "src/a"),
+    ("read", "./a.py", "a.py"),
+    ("read", "~/docs/", "~/docs/x"),
+    ("bash", "rm", "rm -rf x"),
+    ("bash", "git push", "git push origin main"),
+    ("bash", "git push", "git push"),
+    ("shell", "sudo", "sudo ls"),
+]
+NOT_DENIED = [
+    ("read", "src", "src2/a.py"),
+    ("read", "src/", "lib/src/a.py"),
+    ("bash", "rm", "rmdir x"),
+    ("bash", "git push", "git pushx"),
+    ("webfetch", "a", "a b"),
+]
+OWN_NAMES = {"write": "edit", "view": "read", "shell": "bash"}
+
+
+def judge(permission: str, pattern: str, text: str, action: Action = "deny") -> Action:
+    other: Action = "allow" if action != "allow" else "deny"
+    rules = (
+        PermissionRule(permission="*", pattern="*", action=other),
+        PermissionRule(permission=permission, pattern=pattern, action=action),
+    )
+    return decide(Need(permission=OWN_NAMES.get(permission, permission), patterns=(text,)), rules).action
+
+
+@pytest.mark.parametrize(("permission", "pattern", "text"), DENIED)
+def test_a_denial_means_what_it_says(permission: str, pattern: str, text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", "/home/me")
+    assert judge(permission, pattern, text.replace("~", "/home/me")) == "deny"
+
+
+@pytest.mark.parametrize(("permission", "pattern", "text"), NOT_DENIED)
+def test_a_denial_means_no_more(permission: str, pattern: str, text: str) -> None:
+    assert judge(permission, pattern, text) == "allow"
+
+
+def test_what_is_allowed_is_only_what_it_says() -> None:
+    assert judge("bash", "rm", "rm -rf x", "allow") == "deny"
+    assert judge("read", "src", "src/a", "allow") == "deny"
+    assert judge("read", "./src/", "src/a", "allow") == "allow"
+
+
+def test_the_sandbox_gets_the_same() -> None:
+    rules = (PermissionRule(permission="read", pattern="./src/", action="deny"),)
+    assert list_denied_patterns("read", [(RuleLayer("", rules),)]) == ("src", "src/*")
