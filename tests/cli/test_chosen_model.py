@@ -132,5 +132,5 @@ def _offer_models(desk: Desk, server: ModelServer) -> None:
     path = desk.home / "config" / "codeloop.json"
     settings = json.loads(path.read_text())
     models = settings["provider"]["local"]["models"]
-    models |= {name: models["m"] for name in ("claude-sonnet-5", "claude-haiku-5")}
+    models |= dict.fromkeys(("claude-sonnet-5", "claude-haiku-5"), models["m"])
     path.write_text(json.dumps(settings))

@@ -10,7 +10,7 @@ from codeloop.agent.moves import Stop
 from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Todo, UserMessage
-from codeloop.schema.part import REMINDER_KEY, CompactionPart, Part, TextPart, ToolPart
+from codeloop.schema.part import REMINDER_KEY, CompactionPart, Part, PatchPart, TextPart, ToolPart
 from codeloop.schema.turns import begins_turn
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry, make_next_prompt
