@@ -18,7 +18,7 @@ OUTPUTS = {
     ),
     "mypy": (
         (
-            'src/part{n}.py:{m}: error: Argument {n} to "f{n}" has incompatible type "int"; expected "str"  [arg-type]\n'
+            'src/part{n}.py:{m}: error: Argument {n} to "f{n}" has the wrong type "int"; expected "str"  [arg-type]\n'
             'src/part{n}.py:{m}: note: See "f{n}" for what it takes'
         ),
         'src/b.py:7: error: Name "tax" is not defined  [name-defined]',
