@@ -223,7 +223,7 @@ check: check-am
 dist-xz: distdir
 dist-zip: distdir
 """
-FASTIFY = """{"scripts": {"build:validation": "node build/build-validation.js", "build:sync-version": "node build/sync.js",
+FASTIFY = """{"scripts": {"build:validation": "node validation.js", "build:sync-version": "node sync.js",
 "lint": "eslint", "lint:fix": "eslint --fix", "test": "npm run lint && npm run unit", "test:watch": "unit -w",
 "unit": "borp", "test:typescript": "tsc test/types/import.ts --noEmit && tsd"}}"""
 HONO = '{"scripts": {"test": "tsc --noEmit && vitest --run", "lint": "eslint src", "lint:fix": "eslint --fix"}}'
