@@ -25,12 +25,24 @@ from codeloop.schema.part import (
     ToolStatePending,
     ToolStateRunning,
 )
+from codeloop.schema.turn_facts import TurnFacts
 from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Conversation, Entry, is_final
 from codeloop.tool.tool import TURN_ENDED_KEY
 
 StopReason = Literal[
-    "done", "idle", "error", "length", "filtered", "rejected", "loop", "limit", "aborted", "not_done", "moved"
+    "done",
+    "idle",
+    "error",
+    "length",
+    "filtered",
+    "rejected",
+    "loop",
+    "limit",
+    "aborted",
+    "not_done",
+    "moved",
+    "question",
 ]
 """Why a turn ended.
 
@@ -39,6 +51,7 @@ StopReason = Literal[
 - rejected: the user refused a call, or a hook ended the turn; loop: a call was made again and again.
 - limit: of steps, dollars, tokens or time; aborted: it was stopped from outside.
 - not_done: its goal was not reached; moved: the session goes on elsewhere.
+- question: its answer asks the user, and nobody is there.
 """
 REJECTED_KEY = "rejected"
 """Metadata key of a tool part: the user refused the call without a message, or a hook ended the turn with it."""
@@ -67,7 +80,8 @@ class Stop(Struct, frozen=True):
     """End the turn. `message`: the reason in one line, if the turn is not simply done.
 
     `test_changes`: a phrase for each existing test that the turn changed. `has_unchecked_edits`: files changed, the
-    project has checks, and none ran. `unended_commands`: did not end within their timeout, and still run.
+    project has checks, and none ran. `unended_commands`: did not end within their timeout, and still run. `facts`: what
+    the turn did to the project; None: it made no calls.
     """
 
     reason: StopReason
@@ -75,6 +89,7 @@ class Stop(Struct, frozen=True):
     test_changes: tuple[str, ...] = ()
     has_unchecked_edits: bool = False
     unended_commands: tuple[str, ...] = ()
+    facts: TurnFacts | None = None
 
 
 class Compact(Struct, frozen=True):

@@ -34,6 +34,7 @@ CODES_BY_STOP_REASON = {
     "limit": LIMIT,
     "loop": LIMIT,
     "rejected": DENIED,
+    "question": DENIED,
     "not_done": NOT_DONE,
     "aborted": INTERRUPTED,
     # The session goes on elsewhere: another process has moved it.

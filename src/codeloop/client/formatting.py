@@ -9,12 +9,15 @@ from typing import Any, Literal
 
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.message import Tokens
+from codeloop.schema.turn_facts import TurnFacts
 
 TextStyle = Literal["bold", "dim", "italic", "underline", "red", "green", "yellow", "cyan"]
 """How a text is emphasised or coloured in a terminal."""
 _MAX_JOB_CHARS = 70
 # The arguments that tell most about a tool call, the most telling first.
 _SUBJECT_ARGUMENTS = ("command", "filePath", "path", "pattern", "url", "query", "description", "name")
+# Files that can't be undone, of those that a sentence names.
+_MAX_UNRECORDED = 5
 
 
 def format_duration(ms: float) -> str:
@@ -59,6 +62,32 @@ def describe_spending(tokens: Tokens, cost: float) -> tuple[str, ...]:
         f"{_get_estimate_mark(tokens)}{format_count(total)} in{cached}, {format_count(tokens.output)} out",
         format_cost(cost, tokens),
     )
+
+
+def describe_changes(facts: TurnFacts) -> tuple[str, ...]:
+    """Describe what a turn changed, and how its checks stand, as short texts: `3 files changed (+12 -3)`."""
+    number = "1 file" if facts.files == 1 else f"{facts.files} files"
+    lines = f" (+{facts.additions} -{facts.deletions})" if facts.additions or facts.deletions else ""
+    changes = f"{number} changed{lines}" if facts.files else "no file was changed"
+    return (changes,) if facts.checks == "none" else (changes, f"checks {facts.checks}")
+
+
+def describe_side_effects(facts: TurnFacts) -> list[str]:
+    """Return sentences on what a turn did besides: moved commits and branches, and uncommitted work that it removed."""
+    sentences: list[str] = []
+    if facts.git:
+        text = "; ".join(facts.git)
+        sentences.append(f"{text[0].upper()}{text[1:]}.")
+    if facts.lost_files:
+        unnamed = facts.lost_count - len(facts.lost_files)
+        are_folders = any(name.endswith("/") for name in facts.lost_files)
+        names = ", ".join(facts.lost_files) + (f" and {unnamed} more" if unnamed > 0 and not are_folders else "")
+        sentences.append(
+            f"Uncommitted work of yours was removed by a command: {names}; `codeloop undo` brings it back."
+        )
+    if facts.unrecorded:
+        sentences.append(f"What can't be undone: {', '.join(facts.unrecorded[:_MAX_UNRECORDED])}.")
+    return sentences
 
 
 def _get_estimate_mark(tokens: Tokens | None) -> str:

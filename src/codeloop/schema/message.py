@@ -6,6 +6,7 @@ import msgspec
 
 from codeloop.schema.errors import MessageError
 from codeloop.schema.permission import PermissionRule
+from codeloop.schema.turn_facts import TurnFacts
 from codeloop.schema.wire import JSON, Wire
 
 
@@ -266,6 +267,8 @@ class AssistantMessage(Wire, tag_field="role", tag="assistant"):
     error: MessageError | None = None
     structured: Any = None
     retried: Tokens | None = None
+    facts: TurnFacts | None = None
+    """Of the last step of a turn: what the whole turn did to the project."""
 
     @property
     def all_tokens(self) -> Tokens:

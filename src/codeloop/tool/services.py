@@ -15,6 +15,7 @@ from codeloop.workspace.workspace import ResolvedPath
 if TYPE_CHECKING:
     from codeloop.lsp.server_pool import ServerPool
     from codeloop.tool.files.edit_finisher import EditFinisher
+    from codeloop.workspace.git.ref_state import RefState
 
 SaveBuffer = Callable[[str, Path], Awaitable[None]]
 """Takes a session and a file, and has the session's editor save its unsaved changes of that file. Never raises."""
@@ -119,6 +120,7 @@ class ToolServices:
     `shown_lines`: the lines that searches have shown. `asked_elisions`: pairs of a session and an elided line that was
     refused once. `run_in_editor`: runs a command in an editor's terminal; None: no editor is connected. `fan_out`:
     None: any number of subagents may start. `takes_long`: whether a command line is a build, a test or an installation.
+    `ref_states`: by session, the references of the repository before the first command of its turn.
     """
 
     def __init__(
@@ -131,6 +133,7 @@ class ToolServices:
         self.notices = Notices()
         self.shown_lines = ShownLines()
         self.asked_elisions: set[tuple[str, str]] = set()
+        self.ref_states: dict[str, RefState | None] = {}
         self._save_buffer = save_buffer
         self.run_in_editor = run_in_editor
         self.fan_out = fan_out

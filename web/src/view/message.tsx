@@ -4,6 +4,7 @@ import { useState } from "preact/hooks";
 import { fork, textOf } from "../state/actions";
 import { isBusy, place, type MessageView } from "../state/store";
 import { copy, dialog, isReadOnly, panel } from "../state/ui";
+import { describeChanges, describeSideEffects } from "../text/facts";
 import { formatCost, formatCount, formatDuration, formatNumber, shortenPath } from "../text/format";
 import type { Message, Part } from "../wire/types";
 import { undoTarget } from "./dialogs/undo";
@@ -155,6 +156,11 @@ function AssistantMessage({ view, isLast, isTurnEnd }: { view: MessageView; isLa
       ))}
       {isWaiting && <Working />}
       {info.error && <ErrorView info={info} />}
+      {describeSideEffects(info.facts).map((sentence) => (
+        <p key={sentence} class="side-effect">
+          {sentence}
+        </p>
+      ))}
       {isTurnEnd && !info.error && info.time.completed && <Closing view={view} />}
     </div>
   );
@@ -186,7 +192,7 @@ function Closing({ view }: { view: MessageView }) {
   const info = view.info.value;
   const [isCopied, setCopied] = useState(false);
   const tokens = info.tokens ? info.tokens.input + info.tokens.output + info.tokens.cache.read + info.tokens.cache.write : 0;
-  const facts = [info.modelID, tokens > 0 && `${formatCount(tokens)} tokens`, info.cost ? formatCost(info.cost) : ""].filter(Boolean).join(" · ");
+  const facts = [...describeChanges(info.facts), info.modelID, tokens > 0 && `${formatCount(tokens)} tokens`, info.cost ? formatCost(info.cost) : ""].filter(Boolean).join(" · ");
   return (
     <div class="closing">
       <span>{facts}</span>

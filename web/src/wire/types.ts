@@ -39,6 +39,18 @@ export interface MessageError {
   data: { message?: string };
 }
 
+/** What a turn did to the project, as the program itself found it. */
+export interface TurnFacts {
+  files: number;
+  additions: number;
+  deletions: number;
+  checks: "passed" | "failed" | "unproven" | "not run" | "none";
+  git?: string[];
+  lostFiles?: string[];
+  lostCount?: number;
+  unrecorded?: string[];
+}
+
 export interface Message {
   id: string;
   sessionID: string;
@@ -53,6 +65,7 @@ export interface Message {
   cost?: number;
   tokens?: Tokens;
   finish?: string;
+  facts?: TurnFacts;
   summary?: true | { diffs?: FileDiff[] };
   error?: MessageError;
 }

@@ -31,12 +31,16 @@ TEXT_CALL_REMINDER = (
     "<system-reminder>Your answer holds a tool call as text, which was not run. Make it as a call, or say why you stop."
     "</system-reminder>"
 )
+QUESTION_REMINDER = (
+    "<system-reminder>Your answer is a question, and nobody can answer it. Take the sensible reading, say which one it "
+    "is, and go on.</system-reminder>"
+)
+UNANSWERED_MESSAGE = "The answer is a question, and nobody was there to answer it. Reply with: codeloop run -c MESSAGE"
 UNFINISHED_WORK_REMINDER = "<system-reminder>You ended, but {problem}. Go on, or say why you stop.</system-reminder>"
 ENDED_REMINDER = "<system-reminder>{ends}</system-reminder>"
 """Tells how commands in the background ended."""
 _ENDED_START = "<system-reminder>bash_"
 _UNFINISHED_WORK_START = UNFINISHED_WORK_REMINDER.partition("{")[0]
-UNMENTIONED_TESTS_PROBLEM = "your answer does not say that tests changed"
 # The most reminders about checks in one turn.
 _MAX_CHECK_REMINDERS = 3
 # The length of the end of an answer in which an announcement is searched for.
@@ -55,9 +59,6 @@ _TEXT_CALL = (
     r"(?m)<tool_call>|<function=|<invoke name=|\[TOOL_CALLS\]|```tool_c|^Action Input:"
     r"|\"(?:arguments|action_input)\"\s*:"
 )
-_REVIEWED_TOOLS = EDIT_TOOLS | {"bash", "bash_output", "task", "todowrite"}
-# The length to which a todo or a command is cut in a reminder.
-_EXCERPT_CHARS = 100
 
 
 async def stop_or_remind(engine: Engine, session_id: str, stop: Stop) -> Stop | None:
@@ -68,9 +69,12 @@ async def stop_or_remind(engine: Engine, session_id: str, stop: Stop) -> Stop | 
     entries = read_turn_entries(engine, session_id)
     is_attended = engine.turn_settings.is_attended
     turn, _ = find_turn(entries)
+    has_calls = any(isinstance(part, ToolPart) for entry in turn for part in entry.parts)
+    # What a subagent asks goes to the agent that has sent it.
+    has_user = engine.store.read_context(session_id).session.parent_id is None
     review = None
-    if not is_attended and any(_is_reviewed(part) for entry in turn for part in entry.parts):
-        # A turn that only looked at things needs none of this, and its patterns take long to compile.
+    if not is_attended and has_calls:
+        # An answer without calls needs none of this, and its patterns take long to compile.
         from codeloop.agent.checks.turn_review import has_unchecked_edits, review_turn
 
         review = await review_turn(engine, session_id, turn)
@@ -79,19 +83,55 @@ async def stop_or_remind(engine: Engine, session_id: str, stop: Stop) -> Stop | 
         if engine.store.read_context(session_id).entries[-1].info.id != entries[-1].info.id:
             # A prompt came while the turn was reviewed: the next step answers it.
             return None
-    if stop.reason != "done":
+    if stop.reason == "done":
+        root = str(engine.workspace.directory)
+        todos = engine.store.list_todos(session_id)
+        reminder = find_reminder(entries, todos, review, root, is_attended=is_attended, has_user=has_user)
+        if reminder is not None:
+            store_reminder(engine, session_id, reminder)
+            return None
+        if has_user and not is_attended and _ends_with_question(entries, turn):
+            stop = replace(stop, reason="question", message=UNANSWERED_MESSAGE)
+    if not has_calls:
         return stop
-    root = str(engine.workspace.directory)
-    reminder = find_reminder(entries, engine.store.list_todos(session_id), review, root, is_attended=is_attended)
-    if reminder is None:
-        return stop
-    store_reminder(engine, session_id, reminder)
-    return None
+    # Imported late: a turn without calls has no facts.
+    from codeloop.agent.answer.end_facts import collect_facts, store_facts
+
+    facts = await collect_facts(engine, session_id, turn, entries[: len(entries) - len(turn)])
+    if stop.has_unchecked_edits and facts.checks == "none":
+        facts = replace(facts, checks="not run")
+    store_facts(engine, turn, facts)
+    return replace(stop, facts=facts)
 
 
-def _is_reviewed(part: Part) -> bool:
-    """Return whether a review of its turn looks at a part: of commands, changed files, subagents and todos."""
-    return isinstance(part, PatchPart) or (isinstance(part, ToolPart) and part.tool in _REVIEWED_TOOLS)
+def _read_answer(entry: Entry) -> str:
+    return next((part.text for part in reversed(entry.parts) if isinstance(part, TextPart)), "")
+
+
+def _is_question(text: str, turn: Sequence[Entry]) -> bool:
+    """Return whether an answer only asks the user how to go on, in a turn that has changed nothing."""
+    if "?" not in text and "\uff1f" not in text:
+        return False
+    # Imported late: its patterns take long to compile.
+    from codeloop.agent.checks.claims import asks_user
+
+    has_changes = any(
+        isinstance(part, PatchPart) or (isinstance(part, ToolPart) and part.tool in EDIT_TOOLS)
+        for entry in turn
+        for part in entry.parts
+    )
+    return not has_changes and asks_user(text)
+
+
+def _ends_with_question(entries: Sequence[Entry], turn: Sequence[Entry]) -> bool:
+    """Return whether the last answer asks the user again, after a reminder that nobody is there."""
+    _, reminders = find_turn(entries)
+    last = entries[-1]
+    text = _read_answer(last)
+    was_told = not {QUESTION_REMINDER, ANNOUNCED_STEP_REMINDER}.isdisjoint(reminders)
+    has_called = any(isinstance(part, ToolPart) for entry in turn for part in entry.parts)
+    is_offer = not has_called and re.search(_OFFER, text[-_ANSWER_END_CHARS:]) is not None
+    return was_told and isinstance(last.info, AssistantMessage) and (_is_question(text, turn) or is_offer)
 
 
 def store_reminder(engine: Engine, session_id: str, reminder: str) -> None:
@@ -109,11 +149,19 @@ def store_reminder(engine: Engine, session_id: str, reminder: str) -> None:
 
 
 def find_reminder(
-    entries: Sequence[Entry], todos: Sequence[Todo], review: "TurnReview | None", root: str, *, is_attended: bool
+    entries: Sequence[Entry],
+    todos: Sequence[Todo],
+    review: "TurnReview | None",
+    root: str,
+    *,
+    is_attended: bool,
+    has_user: bool,
 ) -> str | None:
     """Return the reminder that follows the last answer; None if nothing is unfinished, or a reminder said so already.
 
-    `review`: of the turn; None: the turn has no calls to review, or a user attends it. `root`: the session's directory.
+    `review`: of the turn; None: the turn has no calls, or a user attends it. `root`: the session's directory.
+    `has_user`: whether its prompts are a user's, not those of an agent to its subagent.
+
     A check that did not pass is the exception: its reminder comes again after new calls, up to `_MAX_CHECK_REMINDERS`.
     """
     last = entries[-1]
@@ -124,15 +172,17 @@ def find_reminder(
         return EMPTY_ANSWER_REMINDER if EMPTY_ANSWER_REMINDER not in reminders else None
     if is_attended:
         return None
-    text = next((part.text for part in reversed(last.parts) if isinstance(part, TextPart)), "")
-    has_called = any(isinstance(part, ToolPart) for entry in turn for part in entry.parts)
+    text = _read_answer(last)
+    has_called = review is not None
     if TEXT_CALL_REMINDER not in reminders and not has_called and re.search(_TEXT_CALL, text):
         return TEXT_CALL_REMINDER
     if ANNOUNCED_STEP_REMINDER not in reminders and (
         announces_step(text) or (not has_called and re.search(_OFFER, text[-_ANSWER_END_CHARS:]))
     ):
         return ANNOUNCED_STEP_REMINDER
-    other_reminders = {EMPTY_ANSWER_REMINDER, ANNOUNCED_STEP_REMINDER, TEXT_CALL_REMINDER}
+    if has_user and QUESTION_REMINDER not in reminders and _is_question(text, turn):
+        return QUESTION_REMINDER
+    other_reminders = {EMPTY_ANSWER_REMINDER, ANNOUNCED_STEP_REMINDER, TEXT_CALL_REMINDER, QUESTION_REMINDER}
     earlier = [each for each in reminders if each not in other_reminders and not each.startswith(_ENDED_START)]
     if earlier:
         # A reminder of another kind, such as that a goal is not reached: whoever sent it decides how the turn goes on.
@@ -141,7 +191,10 @@ def find_reminder(
             return None
     if review is None:
         return None
-    unfinished = _list_unfinished(review, root, [] if earlier else todos, text, reminders)
+    from codeloop.agent.checks.unfinished import list_unfinished
+
+    parts_before = [part for entry in entries[: len(entries) - len(turn)] for part in entry.parts]
+    unfinished = list_unfinished(review, parts_before, root, [] if earlier else todos, text, reminders)
     return UNFINISHED_WORK_REMINDER.format(problem="; ".join(unfinished)) if unfinished else None
 
 
@@ -186,61 +239,3 @@ def _find_reminder_text(part: Part) -> str | None:
 def announces_step(text: str) -> bool:
     """Return whether a text ends with a sentence that announces a next step."""
     return re.search(_ANNOUNCED, text[-_ANSWER_END_CHARS:]) is not None
-
-
-def _list_unfinished(
-    review: "TurnReview", root: str, todos: Sequence[Todo], answer: str, reminders: Sequence[str]
-) -> list[str]:
-    """Return the unfinished work of a turn, a phrase each: open todos, and why its last check does not count.
-
-    The list is empty if `answer` admits the failure. Changed tests are mentioned only once in a turn: `reminders` are
-    those that it has had.
-    """
-    from codeloop.agent.checks.admissions import (
-        admits_failure,
-        names_test_changes,
-        names_unended_checks,
-        names_unrun_checks,
-    )
-    from codeloop.agent.checks.check_runs import (
-        EARLIER_FAILURE_PROBLEM,
-        LATE_CHANGES_PROBLEM,
-        UNENDED_CHECK_PROBLEM,
-        UNPROVEN_CHECK_PROBLEM,
-        find_check_problem,
-        find_failure,
-        list_checks,
-    )
-
-    if admits_failure(answer):
-        return []
-    parts = review.parts
-    wrote_todos = any(isinstance(part, ToolPart) and part.tool == "todowrite" for part in parts)
-    open_todos = [todo.content for todo in todos if todo.status in {"pending", "in_progress"}] if wrote_todos else []
-    # A scratch file that a command removes at the end is worth no reminder.
-    checks = [run for run in list_checks(parts, root, counts_patches=False) if run.started]
-    unfinished: list[str] = []
-    if open_todos:
-        others = f" and {len(open_todos) - 1} more" if len(open_todos) > 1 else ""
-        unfinished.append(f"a todo is open ({open_todos[0][:_EXCERPT_CHARS]}{others})")
-    problem = find_check_problem(checks, root)
-    if checks and not checks[-1].after_last_edit:
-        unfinished.append(f"{LATE_CHANGES_PROBLEM} ({checks[-1].command[:_EXCERPT_CHARS]})")
-    # An honest answer may say that some tests passed after the failure, and that the others were not run.
-    elif (
-        problem is not None
-        and not (problem.reason == EARLIER_FAILURE_PROBLEM and names_unrun_checks(answer))
-        and not (problem.reason == UNENDED_CHECK_PROBLEM and names_unended_checks(answer, problem.command))
-    ):
-        advice = ""
-        if problem.reason == UNPROVEN_CHECK_PROBLEM:
-            advice = ": run it so that its exit code counts"
-        else:
-            failure = checks[-1] if checks[-1].failed else find_failure(checks, root)
-            if failure is not None and failure.error:
-                advice = f", whose last error is: {failure.error}"
-        unfinished.append(f"{problem.reason} ({problem.command[:_EXCERPT_CHARS]}){advice}")
-    changes = "; ".join(str(change) for change in review.test_changes if change.needs_reason)
-    if changes and not names_test_changes(answer) and not any(UNMENTIONED_TESTS_PROBLEM in each for each in reminders):
-        unfinished.append(f"{UNMENTIONED_TESTS_PROBLEM} ({changes[: 2 * _EXCERPT_CHARS]})")
-    return unfinished

@@ -18,10 +18,10 @@ from codeloop.schema.message import (
     UserMessage,
     UserSummary,
 )
-from codeloop.schema.part import PatchPart, StepFinishPart
+from codeloop.schema.part import PatchPart, StepFinishPart, ToolPart
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Conversation, Entry
-from codeloop.store.subagents import list_positioned_entries
+from codeloop.store.subagents import list_positioned_entries, list_subagent_entries
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import MissingObject, ObjectStore
 from codeloop.workspace.snapshot.snapshots import Snapshots
@@ -93,6 +93,17 @@ async def compare_turn(
         return make_file_diffs(snapshots.objects, join_changes(changes))
 
     return await snapshots.jobs.run_job(compare, SNAPSHOT_COMPARE)
+
+
+def add_subagents(engine: Engine, session_id: str, turn: Sequence[Entry]) -> list[Entry]:
+    """Return the entries of a turn with those of its subagents, oldest first."""
+    if not any(isinstance(part, ToolPart) and part.tool == "task" for entry in turn for part in entry.parts):
+        return [*turn]
+    began_at = turn[0].info.time.created
+    subagent_entries = [
+        entry for entry in list_subagent_entries(engine.store, session_id) if entry.info.time.created >= began_at
+    ]
+    return sorted((*turn, *subagent_entries), key=lambda entry: entry.info.time.created)
 
 
 def join_changes(changes: Iterable[TreeChange]) -> list[TreeChange]:

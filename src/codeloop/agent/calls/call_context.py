@@ -110,10 +110,19 @@ class CallContext:
         # A need that names no files may write any: what it changes must not be reported as changed by others.
         if any(need.writes is not None and need.writes.files is None for need in needs):
             self.workspace.read_log.begin_own_change(self.session_id)
+            self._record_references()
         for need in needs:
             if self._recorder is not None and need.writes is not None:
                 await self._recorder.record_before(need.writes.files, include_ignored=need.writes.ignored)
         return was_asked
+
+    def _record_references(self) -> None:
+        """Record the repository's references before the turn's first command: its end tells what moved."""
+        if self.session_id not in self.services.ref_states:
+            # Imported late: many turns run no command.
+            from codeloop.workspace.git.ref_state import read_ref_state
+
+            self.services.ref_states[self.session_id] = read_ref_state(self.workspace.root)
 
     def _judge(self, permission: str, patterns: Sequence[str]) -> dict[str, Action]:
         """Return the action of the rules on each pattern, judged alone; allowed patterns are left out."""

@@ -28,6 +28,7 @@ from codeloop.schema.part import (
     ToolStateCompleted,
     ToolStateError,
 )
+from codeloop.schema.turn_facts import CheckState
 from codeloop.schema.wire import Wire, replace
 from codeloop.shell.line_steps import split_line
 from codeloop.tool.tool import EDIT_TOOLS
@@ -345,6 +346,17 @@ def find_check_problem(check_runs: Sequence[CheckRun], root: str = "") -> CheckP
     if not last.after_last_edit:
         return CheckProblem(LATE_CHANGES_PROBLEM, last.command)
     return CheckProblem(EARLIER_FAILURE_PROBLEM, failure.command) if failure is not None else None
+
+
+def describe_state(parts: Iterable[Part], root: str) -> CheckState:
+    """Return how the checks of a turn stand at its end; `none`: it ran none."""
+    runs = [run for run in list_checks(parts, root) if run.started]
+    if not runs:
+        return "none"
+    problem = find_check_problem(runs, root)
+    if problem is None:
+        return "passed" if any(run.passed for run in runs) else "unproven"
+    return "failed" if problem.reason in {LAST_FAILURE_PROBLEM, EARLIER_FAILURE_PROBLEM} else "unproven"
 
 
 def _is_shown_otherwise(unproven: CheckRun, runs: Sequence[CheckRun], root: str) -> bool:

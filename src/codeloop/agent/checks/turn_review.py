@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec import Struct, structs
 
-from codeloop.agent.answer.turn_diffs import compare_turn
+from codeloop.agent.answer.turn_diffs import add_subagents, compare_turn
 from codeloop.agent.checks.call_diffs import has_moved_commit, list_call_diffs
 from codeloop.agent.checks.changed_tests import ChangedTest, find_exported_options, find_test_changes
 from codeloop.agent.checks.check_runs import list_checks, read_failures
@@ -15,7 +15,6 @@ from codeloop.agent.engine import Engine
 from codeloop.schema.message import SnapshotFileDiff
 from codeloop.schema.part import Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.store.conversation import Entry
-from codeloop.store.subagents import list_subagent_entries
 from codeloop.tool.tool import EDIT_TOOLS
 from codeloop.workspace.project_checks import has_runnable_check
 from codeloop.workspace.snapshot.file_jobs import JobFailure
@@ -47,7 +46,7 @@ class TurnReview(Struct, frozen=True):
 
 async def review_turn(engine: Engine, session_id: str, turn: Sequence[Entry]) -> TurnReview:
     """Review a turn. Files are read only if the turn changed files of tests or settings of checks."""
-    entries = _add_subagents(engine, session_id, turn)
+    entries = add_subagents(engine, session_id, turn)
     parts = [part for entry in entries for part in entry.parts]
     diffs = await _list_diffs(engine, entries, parts)
     if isinstance(diffs, JobFailure):
@@ -67,17 +66,6 @@ async def has_unchecked_edits(engine: Engine, review: TurnReview) -> bool:
     if not any(re.fullmatch(CODE_FILE, file) for file in files) or list_checks(review.parts, str(workspace.directory)):
         return False
     return await asyncio.to_thread(has_runnable_check, workspace.root, workspace.directory, workspace.environment)
-
-
-def _add_subagents(engine: Engine, session_id: str, turn: Sequence[Entry]) -> list[Entry]:
-    """Return the entries of a turn with those of its subagents, oldest first."""
-    if not any(isinstance(part, ToolPart) and part.tool == "task" for entry in turn for part in entry.parts):
-        return [*turn]
-    began_at = turn[0].info.time.created
-    subagent_entries = [
-        entry for entry in list_subagent_entries(engine.store, session_id) if entry.info.time.created >= began_at
-    ]
-    return sorted((*turn, *subagent_entries), key=lambda entry: entry.info.time.created)
 
 
 async def _list_diffs(

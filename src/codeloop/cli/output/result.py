@@ -2,7 +2,13 @@
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from codeloop.client.formatting import describe_spending, format_count, format_duration
+from codeloop.client.formatting import (
+    describe_changes,
+    describe_side_effects,
+    describe_spending,
+    format_count,
+    format_duration,
+)
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.api.session_inputs import GoalEnd
 from codeloop.schema.event import Event, MessageUpdated, PartRemoved, PartUpdated, SessionUpdated
@@ -16,6 +22,7 @@ from codeloop.schema.part import (
     ToolStateCompleted,
     ToolStateError,
 )
+from codeloop.schema.turn_facts import TurnFacts
 from codeloop.schema.wire import JSON, Wire, replace
 
 if TYPE_CHECKING:
@@ -91,7 +98,8 @@ class Ending(NamedTuple):
     `reason`: that of its `TurnEnd`, or what this process ended it for (`timeout`, `interrupted`, ...). `code`: the exit
     code. `message`: for the user. `window`: the model's context window, in tokens. `goal`: how its
     goal stands; None: it had none. `test_changes`: how it changed tests that existed before, a phrase each.
-    `has_unchecked_edits`: no check ran after its last edit. `unended_commands`: still ran after their timeout.
+    `has_unchecked_edits`: no check ran after its last edit. `unended_commands`: still ran after their timeout. `facts`:
+    what it did to the project; None: not known.
     """
 
     reason: str
@@ -102,6 +110,7 @@ class Ending(NamedTuple):
     test_changes: tuple[str, ...] = ()
     has_unchecked_edits: bool = False
     unended_commands: tuple[str, ...] = ()
+    facts: TurnFacts | None = None
 
 
 class Outcome(Wire):
@@ -120,6 +129,8 @@ class Outcome(Wire):
     session_id: str = ""
     checks: "list[CheckRun]" = []
     """The tests, linters and builds that the turn and its subagents ran, oldest first."""
+    facts: TurnFacts | None = None
+    """What the turn did to the project; None: it made no calls, or was ended from outside."""
     test_changes: list[str] = []
     """Descriptions of how the turn changed tests that existed before, a phrase each."""
     unended_commands: list[str] = []
@@ -136,6 +147,7 @@ def format_summary(outcome: Outcome) -> str:
     """Return the sums of a turn in one line, with the id of its session."""
     sums = [
         f"{outcome.steps} {'step' if outcome.steps == 1 else 'steps'}",
+        *(describe_changes(outcome.facts) if outcome.facts is not None else ()),
         *describe_spending(outcome.tokens, outcome.cost),
         format_duration(outcome.duration_ms),
     ]
@@ -245,6 +257,8 @@ class Tally:
         message = ending.message
         if ending.reason == "done" and not message:
             message = self._describe_doubts(ending, checks)
+        if ending.facts is not None:
+            message = " ".join(filter(None, (message, *describe_side_effects(ending.facts))))
         newest_first = list(reversed(messages))
         used_tokens = next((info.tokens.all for info in newest_first if info.tokens.all and not info.summary), 0)
         outcome = Outcome(
@@ -263,6 +277,7 @@ class Tally:
             checks=checks,
             test_changes=[*ending.test_changes],
             unended_commands=[*ending.unended_commands],
+            facts=ending.facts,
             structured=next((info.structured for info in newest_first if info.structured is not None), None),
             context=(used_tokens, ending.window) if ending.window else None,
         )

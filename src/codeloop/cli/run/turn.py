@@ -62,6 +62,7 @@ def read_ending(answer: MessageWithParts | None, refusal: str) -> Ending:
         test_changes=stop.test_changes,
         has_unchecked_edits=stop.has_unchecked_edits,
         unended_commands=stop.unended_commands,
+        facts=stop.facts,
     )
 
 

@@ -7,6 +7,7 @@ from codeloop.schema.api.session_requests import SessionId
 from codeloop.schema.message import Message, ModelRef
 from codeloop.schema.operation import Operation
 from codeloop.schema.part import FilePartSource, FilePartSourceText, Part
+from codeloop.schema.turn_facts import TurnFacts
 from codeloop.schema.wire import JSON, Count, Natural, Wire
 
 
@@ -190,6 +191,8 @@ class TurnEnd(Wire):
     test_changes: tuple[str, ...] = ()
     has_unchecked_edits: bool = False
     unended_commands: tuple[str, ...] = ()
+    facts: TurnFacts | None = None
+    """What the turn did to the project; None: it made no calls, or was ended from outside."""
 
 
 class MessageWithParts(Wire):

@@ -68,6 +68,23 @@ class GitObjects:
             return None
         return _parse_hex(commit_object.content[5:45])
 
+    def read_first_parent(self, commit: bytes) -> bytes | None:
+        """Return the id of a commit's first parent; None: it has none, or can't be read."""
+        commit_object = self._read_object(commit)
+        if commit_object is None or commit_object.kind != b"commit" or commit_object.content[46:53] != b"parent ":
+            return None
+        return _parse_hex(commit_object.content[53:93])
+
+    def find_entry(self, tree: bytes, path: str) -> GitTreeEntry | None:
+        """Return the entry of a tree at a path; None: there is none, or it can't be read."""
+        entry: GitTreeEntry | None = None
+        for name in path.split("/"):
+            entry = (self.read_tree(tree) or {}).get(name)
+            if entry is None:
+                return None
+            tree = entry.object_id
+        return entry
+
     def read_tree(self, tree: bytes) -> dict[str, GitTreeEntry] | None:
         """Return the entries of a tree by name; None: it can't be read."""
         tree_object = self._read_object(tree)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from codeloop.kit.text.patterns import compile_once
+from codeloop.workspace.process.alike_messages import shorten_alike
 
 # Fewer consecutive lines are shown, not counted.
 _MIN_RUN_LINES = 4
@@ -17,6 +18,10 @@ _MIN_REPEATED_CHARS = 160
 _MIN_OUTPUT_CHARS = 2_000
 # The most earlier positions of the same lines that are compared: the time stays linear for monotonous output.
 _MAX_POSITIONS = 8
+# A longer line is cut: its head and its tail stay.
+_MAX_LINE_CHARS = 8_000
+_LINE_HEAD_CHARS = 1_500
+_LINE_TAIL_CHARS = 500
 # The characters of a repeated block's first line that are shown.
 _SHOWN_CHARS = 60
 
@@ -116,8 +121,17 @@ def condense_output(text: str) -> tuple[str, bool]:
     runner = next((each for each in RUNNERS.values() if compile_once(each.marker).search(text)), None)
     lines = _count_passes(text, runner) if runner is not None else text.split("\n")
     shorter = _shorten_failures(lines) if runner is RUNNERS["pytest"] else lines
-    lines_left = _drop_repeats(shorter)
-    return "\n".join(lines_left), len(lines_left) < len(lines)
+    lines_left = [_cut_line(line) for line in _drop_repeats(shorten_alike(shorter))]
+    has_gaps = len(lines_left) < len(lines) or any(len(line) > _MAX_LINE_CHARS for line in lines)
+    return "\n".join(lines_left), has_gaps
+
+
+def _cut_line(line: str) -> str:
+    """Return a line without the middle of it, if it is very long, as of minified code."""
+    if len(line) <= _MAX_LINE_CHARS:
+        return line
+    omitted = len(line) - _LINE_HEAD_CHARS - _LINE_TAIL_CHARS
+    return f"{line[:_LINE_HEAD_CHARS]} ... {omitted} characters of this line ... {line[-_LINE_TAIL_CHARS:]}"
 
 
 def _shorten_failures(lines: Sequence[str]) -> list[str]:

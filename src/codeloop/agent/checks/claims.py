@@ -1,0 +1,185 @@
+"""Finds in an answer what it claims: that checks pass, that something was changed or installed; and what it asks. Pure.
+
+Answers come in any language, so that the words of ten are known. In doubt there is no claim.
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+
+from codeloop.agent.checks.check_runs import CheckRun
+
+_SENTENCE_END = r"(?<=[.!?;])\s+|(?<=[\u3002\uff01\uff1f])|\n"
+# English, German, Spanish, French, Portuguese, Italian, Dutch, Polish, Russian, Chinese, Japanese.
+_CHECK_WORDS = (
+    r"(?i)\b(?:tests?|checks?|suite|build|lint(?:er|ing)?|types?|specs?|pytest|jest|vitest|mypy|pyright|ruff"
+    r"|eslint|tsc"
+    r"|clippy|ctest|make (?:test|check)|(?:npm|cargo|go) test"
+    r"|pr\u00fcfungen|testl\u00e4ufe?|pruebas?|comprobaciones|compilaci\u00f3n|v\u00e9rifications?|testes"
+    r"|verifica\u00e7\u00f5es"
+    r"|controlli|verifiche|testen|controles|testy|sprawdzenia"
+    r"|\u0442\u0435\u0441\u0442\u044b|\u043f\u0440\u043e\u0432\u0435\u0440\u043a\u0438"
+    r"|\u043b\u0438\u043d\u0442\u0435\u0440|\u0441\u0431\u043e\u0440\u043a\u0430)\b"
+    r"|\u6d4b\u8bd5|\u68c0\u67e5|\u6784\u5efa|\u7f16\u8bd1|\u30c6\u30b9\u30c8|\u30c1\u30a7\u30c3\u30af"
+    r"|\u30d3\u30eb\u30c9|\u30ea\u30f3\u30c8"
+)
+_SUCCESS_WORDS = (
+    r"(?i)\b(?:pass(?:es|ed|ing)?|succeed(?:s|ed)?|success(?:ful(?:ly)?)?|green|clean|fine"
+    r"|bestehen|bestanden|gr\u00fcn|erfolgreich|sauber|fehlerfrei"
+    r"|pasan|pasaron|pasado|verdes?|limpio|correctamente|\u00e9xito|passent|pass\u00e9|r\u00e9ussi(?:ssent)?"
+    r"|verts?|propre|succ\u00e8s"
+    r"|passam|passaram|limpo|sucesso|passano|passati|superati|superano|verdi|puliti?|successo"
+    r"|slagen|geslaagd|groen|schoon|przechodz\u0105|przesz\u0142y|zielone|czyst[yae]"
+    r"|\u043f\u0440\u043e\u0445\u043e\u0434\u044f\u0442|\u043f\u0440\u043e\u0448\u043b\u0438"
+    r"|\u0437\u0435\u043b[\u0435\u0451]\u043d\w*|\u0443\u0441\u043f\u0435\u0448\u043d\w*"
+    r"|\u0447\u0438\u0441\u0442\w*)\b"
+    r"|\blaufen (?:alle )?durch\b|\u901a\u8fc7|\u6210\u529f|\u901a\u3063|\u901a\u308a|\u5408\u683c|\u30d1\u30b9"
+    r"|\u30b0\u30ea\u30fc\u30f3"
+)
+# Words with which a sentence claims nothing: it denies, demands, or speaks of another time.
+_NO_CLAIM = (
+    r"(?i)(?<![\w-])(?:not|no|never|none|cannot|should|would|will|must|might|may|could|can|if|when|once|until|unless"
+    r"|before|after"
+    r"|whether|ensure|sure|fail\w*|broken|errors?|nicht|kein\w*|sollten?|wenn|falls|bevor|werden|nunca|si"
+    r"|cuando|deber\w+"
+    r"|pas|quand|lorsque|avant|n\u00e3o|quando|devem|non|devono|niet|geen|als|moeten|nie|je\u015bli|powinny"
+    r"|\u043d\u0435|\u0435\u0441\u043b\u0438|\u043a\u043e\u0433\u0434\u0430|\u0434\u043e\u043b\u0436\u043d\u044b)(?![\w-])"
+    r"|n['\u2019]t\b|\bso that\b|\u6ca1|\u672a|\u4e0d|\u5982\u679c|\u5e94\u8be5|\u306a\u3044|\u307e\u305b\u3093"
+    r"|\u3079\u304d"
+)
+# Matches "I changed", "Ich habe ... geändert" and the like.
+_CHANGED = (
+    r"(?i)\bI(?:['\u2019]ve| have)?(?: now| also| just)? (?:changed|added|fixed|updated|implemented|created|removed"
+    r"|rewrote|edited|modified|renamed|replaced|refactored|wrote)\b"
+    r"|\bich habe\b.*\b(?:ge\u00e4ndert|hinzugef\u00fcgt|behoben|angepasst|erstellt|implementiert|entfernt"
+    r"|umbenannt)\b"
+    r"|\b(?:he (?:cambiado|a\u00f1adido|agregado|corregido|modificado|creado|eliminado)|cambi\u00e9"
+    r"|a\u00f1ad\u00ed|agregu\u00e9|correg\u00ed)\b"
+    r"|\bj['\u2019]ai (?:modifi\u00e9|ajout\u00e9|corrig\u00e9|cr\u00e9\u00e9|mis \u00e0 jour|supprim\u00e9"
+    r"|renomm\u00e9)\b"
+    r"|\b(?:alterei|adicionei|corrigi|modifiquei|criei|removi)\b"
+    r"|\bho (?:modificato|aggiunto|corretto|creato|rimosso)\b"
+    r"|\bik heb\b.*\b(?:gewijzigd|toegevoegd|aangepast|hersteld|gemaakt|verwijderd)\b"
+    r"|\b(?:zmieni\u0142[ae]m|doda\u0142[ae]m|poprawi\u0142[ae]m|naprawi\u0142[ae]m|usun\u0105\u0142em)\b"
+    r"|\b(?:\u0438\u0437\u043c\u0435\u043d\u0438\u043b|\u0434\u043e\u0431\u0430\u0432\u0438\u043b"
+    r"|\u0438\u0441\u043f\u0440\u0430\u0432\u0438\u043b|\u043e\u0431\u043d\u043e\u0432\u0438\u043b"
+    r"|\u0443\u0434\u0430\u043b\u0438\u043b)\u0430?\b"
+    r"|\u5df2\u7ecf?(?:\u4fee\u6539|\u6dfb\u52a0|\u4fee\u590d|\u66f4\u65b0|\u5220\u9664)"
+    r"|(?:\u5909\u66f4|\u8ffd\u52a0|\u4fee\u6b63|\u66f4\u65b0|\u524a\u9664)\u3057\u307e\u3057\u305f"
+)
+_INSTALLED = (
+    r"(?i)\bI(?:['\u2019]ve| have)?(?: now| also| just)? installed\b|\bich habe\b.*\binstalliert\b"
+    r"|\b(?:he instalado|instal\u00e9|j['\u2019]ai install\u00e9|instalei|ho installato|zainstalowa\u0142[ae]m)\b"
+    r"|\bik heb\b.*\bge\u00efnstalleerd\b|\b\u0443\u0441\u0442\u0430\u043d\u043e\u0432\u0438\u043b\u0430?\b"
+    r"|\u5df2\u7ecf?\u5b89\u88c5|\u30a4\u30f3\u30b9\u30c8\u30fc\u30eb\u3057\u307e\u3057\u305f"
+)
+# An answer of more characters, with a question at its end, says something else first.
+_MAX_QUESTION_CHARS = 700
+# Matches a word for who asks or is asked, and one for what is left open: `which`, `or`.
+_PERSON = (
+    r"(?i)\b(?:you|your|i|me|we|du|sie|ich|mir|dir|wir|usted|t\u00fa|me|quieres|prefieres|vous|je|moi|tu"
+    r"|voc\u00ea|eu|lei|io|mi|vuoi"
+    r"|jij|je|u|ik|pan|ty|mam|mnie|\u0432\u044b|\u0442\u044b|\u043c\u043d\u0435|\u044f|\u0432\u0430\u043c)\b"
+    r"|\u60a8|\u4f60|\u6211|\u3067\u3057\u3087\u3046|\u3057\u307e\u3059\u304b|\u3067\u3059\u304b"
+)
+_OPEN_POINT = (
+    r"(?i)\b(?:or|which|what|where|how|who|(?:could|can) you|please|oder|welche\w*|was|wo|wie|soll(?:en)?"
+    r"|cu\u00e1l|qu\u00e9|d\u00f3nde"
+    r"|debo|o|quelle?s?|que|o\u00f9|dois|ou|qual|onde|devo|quale|dove|cosa|oppure|welke?|wat|waar|of|moet"
+    r"|kt\u00f3r\w+|jak|gdzie|czy"
+    r"|\u043a\u0430\u043a\w*|\u0433\u0434\u0435|\u0447\u0442\u043e|\u0438\u043b\u0438)\b|\u54ea|\u4ec0\u4e48"
+    r"|\u8fd8\u662f|\u3069\u306e|\u3069\u3061\u3089|\u4f55|\u305d\u308c\u3068\u3082"
+)
+_QUESTION_END = r"[?\uff1f][\s*_`\"')\u201d]*$"
+# Words of failures, for sentences that tell about a check without claiming that it passes.
+_FAILURE_WORDS = (
+    r"(?i)\b(?:fail\w*|errors?|br(?:eak|oke)\w*|exits? (?:with|code)|not clean|red|warnings?|issues?|problems?"
+    r"|complain\w*|reports?"
+    r"|pre-?existing|unrelated|before my|the same|timed? out|too long|did not (?:end|finish)"
+    r"|fehler\w*|schl\u00e4gt|schlagen|fehlgeschlagen|bricht|errores|error|falla\w*|fall\u00f3|\u00e9chou\w*"
+    r"|erreurs?|erros?|falh\w*"
+    r"|errori|fallis\w*|fallit\w*|fouten?|faalt|falen|mislukt|b\u0142\u0119d\w*|nie przechodz\w*"
+    r"|\u043e\u0448\u0438\u0431\w*|\u043f\u0430\u0434\u0430\w*|\u0443\u043f\u0430\u043b\w*)\b|\u5931\u8d25"
+    r"|\u9519\u8bef|\u62a5\u9519|\u5931\u6557|\u30a8\u30e9\u30fc|\u843d\u3061"
+)
+_WORDS_BY_KIND = {
+    "test": r"(?i)\btest|spec|suite|prueba|testes|\u0442\u0435\u0441\u0442|\u6d4b\u8bd5|\u30c6\u30b9\u30c8",
+    "lint": r"(?i)lint|style|\u043b\u0438\u043d\u0442|\u30ea\u30f3\u30c8",
+    "types": r"(?i)\btyp|tipos|\u0442\u0438\u043f|\u7c7b\u578b|\u578b",
+    "build": r"(?i)build|compil|\u0441\u0431\u043e\u0440\u043a|\u6784\u5efa|\u7f16\u8bd1|\u30d3\u30eb\u30c9",
+    "all": r"(?i)check|test|prueba|pr\u00fcf|v\u00e9rif|\u043f\u0440\u043e\u0432\u0435\u0440",
+}
+# Matches a failure that is over or denied: "fixed the failing test", "no errors".
+_DENIED_FAILURE = (
+    r"(?i)\b(?:no|not|never|without|zero|0|any)\b(?: \w+){0,3} (?:fail|error|warning|issue|problem)\w*"
+    r"|\b(?:fix|solv|resolv|repair|correct)\w*|\bwas failing\b|\bwould\b|\bkeine\b|\bsin\b|\bsans\b|\bsem\b"
+    r"|\bsenza\b|\bgeen\b"
+    r"|\bbez\b|\b\u0431\u0435\u0437\b|\u6ca1\u6709|\u4fee\u590d|\u4fee\u6b63"
+)
+# A shorter error may stand in any answer.
+_MIN_QUOTED_CHARS = 12
+# Words of lines that name no check.
+_LEADING_WORDS = frozenset(("npx", "run", "python", "python3", "cd", "uv", "poetry", "bundle", "exec"))
+_COMMON_WORDS = r"(?i)tests?|check|build|lint|src|make|types?|node|cargo|bash|true|tail|run"
+
+
+def claims_success(text: str) -> bool:
+    """Return whether a sentence of an answer claims that tests, or other checks, pass."""
+    return any(
+        re.search(_CHECK_WORDS, sentence) and re.search(_SUCCESS_WORDS, sentence) and not re.search(_NO_CLAIM, sentence)
+        for sentence in _split(text)
+    )
+
+
+def claims_change(text: str) -> bool:
+    """Return whether a sentence of an answer claims that something was changed."""
+    return any(re.search(_CHANGED, each) and not re.search(_NO_CLAIM, each) for each in _split(text))
+
+
+def claims_installation(text: str) -> bool:
+    """Return whether a sentence of an answer claims that something was installed."""
+    return any(re.search(_INSTALLED, each) and not re.search(_NO_CLAIM, each) for each in _split(text))
+
+
+def asks_user(text: str) -> bool:
+    """Return whether an answer is a question that the user has to answer before the work can go on."""
+    text = text.strip()
+    if len(text) > _MAX_QUESTION_CHARS or not re.search(_QUESTION_END, text):
+        return False
+    question = [*_split(text)][-1]
+    return bool(re.search(_PERSON, question) and re.search(_OPEN_POINT, question))
+
+
+def names_failure(text: str, run: CheckRun, kinds: Sequence[str]) -> bool:
+    """Return whether an answer tells about a check that failed, or did not end, and does not claim that it passes.
+
+    It names its command, its program or its kind, or quotes its error. `kinds`: of the checks of its line.
+    """
+    names = [run.command.strip(), *_list_programs(run.command)]
+    quotes = [run.error] if len(run.error) >= _MIN_QUOTED_CHARS else []
+    for sentence in _split(text):
+        if any(quote in sentence for quote in quotes):
+            return True
+        is_claim = re.search(_SUCCESS_WORDS, sentence) and not re.search(_FAILURE_WORDS, sentence)
+        if is_claim:
+            continue
+        is_named = any(re.search(rf"(?<![\w/-]){re.escape(name)}(?![\w-])", sentence) for name in names if name)
+        if is_named and (re.search(_FAILURE_WORDS, sentence) or re.search(r"\d", sentence)):
+            return True
+        if re.search(_FAILURE_WORDS, sentence) and any(re.search(_WORDS_BY_KIND[kind], sentence) for kind in kinds):
+            return not re.search(_DENIED_FAILURE, sentence)
+    return False
+
+
+def _split(text: str) -> Iterator[str]:
+    return (each for each in re.split(_SENTENCE_END, text) if each.strip())
+
+
+def _list_programs(command: str) -> list[str]:
+    """Return the words of a line that may name its check in an answer: `make test`, `eslint`."""
+    words = [word.rpartition("/")[2] for word in command.split() if re.fullmatch(r"[\w./-]+", word)]
+    plain = [word for word in words if not word.startswith("-") and word not in _LEADING_WORDS]
+    # One word that is also a common one (`test`) names nothing by itself.
+    return [
+        " ".join(plain[:2]),
+        *(word for word in plain[:3] if len(word) > 2 and not re.fullmatch(_COMMON_WORDS, word)),
+    ]
