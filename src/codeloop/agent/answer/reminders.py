@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import Stop
+from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Todo, UserMessage
@@ -79,9 +80,28 @@ async def stop_or_remind(engine: Engine, session_id: str, stop: Stop) -> Stop | 
     root = str(engine.workspace.directory)
     reminder = find_reminder(entries, engine.store.list_todos(session_id), review, root, is_attended=is_attended)
     if reminder is None:
-        return stop
+        return _refuse_empty(engine, entries[-1]) or stop
     store_reminder(engine, session_id, reminder)
     return None
+
+
+def _refuse_empty(engine: Engine, last: Entry) -> Stop | None:
+    """Store an error in an answer that is empty again after its reminder, and return the stop; None: it says something.
+
+    Nobody who waits for an answer must take this for a turn that is done.
+    """
+    info = last.info
+    if not isinstance(info, AssistantMessage) or info.summary or info.finish != "stop" or not _is_empty(last):
+        return None
+    message = f"{info.provider_id}/{info.model_id} answered twice with nothing. Try again, or choose another model."
+    error = APIError(data=APIErrorData(message=message, is_retryable=False))
+    engine.store.append(make_message_updated(replace(info, error=error)))
+    return Stop("error", message)
+
+
+def _is_empty(entry: Entry) -> bool:
+    """Return whether an answer has neither text nor calls."""
+    return not any(isinstance(p, ToolPart) or (isinstance(p, TextPart) and p.text.strip()) for p in entry.parts)
 
 
 def store_reminder(engine: Engine, session_id: str, reminder: str) -> None:
@@ -110,7 +130,7 @@ def find_reminder(
     if not isinstance(last.info, AssistantMessage) or last.info.summary or last.info.finish != "stop":
         return None
     turn, reminders = find_turn(entries)
-    if not any(isinstance(p, ToolPart) or (isinstance(p, TextPart) and p.text.strip()) for p in last.parts):
+    if _is_empty(last):
         return EMPTY_ANSWER_REMINDER if EMPTY_ANSWER_REMINDER not in reminders else None
     if is_attended:
         return None
