@@ -8,6 +8,7 @@ from urllib.parse import urlsplit
 
 from codeloop.model.base_url import parse_origin
 from codeloop.model.catalog.services import Service, list_service_urls
+from codeloop.model.chat import ModelInfo
 from codeloop.model.credentials.chains import load_chain
 from codeloop.model.credentials.environment import find_environment_key
 from codeloop.model.credentials.store import Credentials, KeyringKey
@@ -32,6 +33,10 @@ if TYPE_CHECKING:
     from codeloop.model.credentials.signer import Signer
     from codeloop.model.wire.endpoint import Endpoint
 
+_RESPONSES_HOSTS = ("api.openai.com", "api.x.ai")
+"""Hosts that have Responses for sure."""
+_RESPONSES_PACKAGES = frozenset({"@ai-sdk/openai", "@ai-sdk/xai"})
+"""Values of `npm` that mean Responses."""
 _REGION_OPTIONS = ("region", "location")
 """Options that choose among the addresses of one cloud."""
 _REGION_PATTERN = r"[a-z0-9-]+"
@@ -95,6 +100,14 @@ def make_endpoint(
         first_byte=read_deadline(provider.id, "timeout", options.get("timeout"), MODEL_FIRST_BYTE.seconds),
         idle=read_deadline(provider.id, "chunkTimeout", options.get("chunkTimeout"), MODEL_IDLE.seconds),
     )
+
+
+def may_lack_responses(provider: Provider, info: ModelInfo, url: str) -> bool:
+    """Return whether a configured address may have no Responses: many like OpenAI's have chat completions only."""
+    if not provider.has_configured_url or info.protocol or info.npm not in _RESPONSES_PACKAGES:
+        return False
+    host = urlsplit(url).hostname or ""
+    return not any(host == name or host.endswith(f".{name}") for name in _RESPONSES_HOSTS)
 
 
 def _choose_url_template(provider: Provider, service: Service | None) -> str:

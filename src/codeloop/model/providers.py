@@ -27,7 +27,7 @@ from codeloop.model.chat import ChatModel, ModelInfo
 from codeloop.model.credentials.chains import load_chain
 from codeloop.model.credentials.environment import find_environment_key, remove_keys
 from codeloop.model.credentials.store import Credentials
-from codeloop.model.endpoints import make_endpoint
+from codeloop.model.endpoints import make_endpoint, may_lack_responses
 from codeloop.model.errors import ModelUnavailable, NoKey, NoModel, UnknownModel, UnsupportedProtocol, WrongKeyOrigin
 from codeloop.model.prices import Prices
 from codeloop.model.provider import (
@@ -47,7 +47,6 @@ from codeloop.schema.wire import replace
 if TYPE_CHECKING:
     from codeloop.model.catalog.local_servers import DiscoveredServer
     from codeloop.model.provider_hints import ProviderHints
-    from codeloop.model.quirks import Quirks
     from codeloop.model.wire.endpoint import Endpoint
 
 ADAPTERS: dict[WireProtocol, str] = {
@@ -224,12 +223,11 @@ class Providers:
         info = self.find_model(ref)
         service = find_service(info)
         if service is None:
-            protocols = ", ".join(sorted(SERVICES_BY_PROTOCOL))
             environment_key = find_environment_key(self.get_provider(info.provider_id).env, self.environment)
             hint = f" The key of {environment_key.variable} does not help." if environment_key else ""
             raise UnsupportedProtocol(
                 f"`{ref}` is served by the protocol of `{info.protocol or info.npm}`, which codeloop does not speak "
-                f"yet (it speaks {protocols}).{hint}\n"
+                f"yet (it speaks {', '.join(sorted(SERVICES_BY_PROTOCOL))}).{hint}\n"
                 f"Use the model through another provider, or set provider.{info.provider_id}.npm and options.baseURL "
                 "if the service also speaks one of these."
             )
@@ -239,11 +237,13 @@ class Providers:
 
         provider = self.get_provider(info.provider_id)
         endpoint = plugin_endpoint or make_endpoint(provider, self.credentials, self.environment, service)
-        endpoint = replace(
-            endpoint, hints=make_hints(self, provider, info, is_sent_by_plugin=plugin_endpoint is not None)
-        )
-        adapter: Callable[[ModelInfo, Endpoint, Quirks], ChatModel] = load_object(ADAPTERS[service.protocol])
-        model: ChatModel = adapter(info, endpoint, find_quirks(info))
+        hints = make_hints(self, provider, info, is_sent_by_plugin=plugin_endpoint is not None)
+        endpoint = replace(endpoint, hints=hints)
+        model: ChatModel = load_object(ADAPTERS[service.protocol])(info, endpoint, find_quirks(info))
+        if may_lack_responses(provider, info, endpoint.base_url):
+            from codeloop.model.wrappers.responses_or_chat import offer_chat
+
+            model = offer_chat(model, load_object(ADAPTERS["openai-chat"]), endpoint, self._catalog.cache)
         if (limit := read_concurrency(provider)) is not None:
             from codeloop.model.wrappers.queued_model import QueuedModel
 

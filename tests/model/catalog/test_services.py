@@ -52,8 +52,8 @@ def test_one_model_may_be_served_otherwise_than_the_others() -> None:
 
 
 @pytest.mark.parametrize("url", ["https://gateway.example/v1", "http://127.0.0.1:4000/v1"])
-def test_what_imitates_openai_at_an_address_of_its_own_speaks_chat_completions(url: str) -> None:
-    assert find_protocol(configured("@ai-sdk/openai", options={"baseURL": url})) == "openai-chat"
+def test_the_package_of_openai_means_responses_at_an_address_of_its_own_too(url: str) -> None:
+    assert find_protocol(configured("@ai-sdk/openai", options={"baseURL": url})) == "openai-responses"
 
 
 def test_rows_of_one_provider_or_model_stand_above_those_of_all() -> None:

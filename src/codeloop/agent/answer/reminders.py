@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import Stop
+from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.event import make_message_updated, make_part_updated
 from codeloop.schema.ids import new_id
 from codeloop.schema.message import AssistantMessage, Todo, UserMessage
@@ -90,7 +91,8 @@ async def stop_or_remind(engine: Engine, session_id: str, stop: Stop) -> Stop | 
         if reminder is not None:
             store_reminder(engine, session_id, reminder)
             return None
-        if has_user and not is_attended and _ends_with_question(entries, turn):
+        stop = _refuse_empty(engine, entries[-1]) or stop
+        if stop.reason == "done" and has_user and not is_attended and _ends_with_question(entries, turn):
             stop = replace(stop, reason="question", message=UNANSWERED_MESSAGE)
     if not has_calls:
         return stop
@@ -134,6 +136,25 @@ def _ends_with_question(entries: Sequence[Entry], turn: Sequence[Entry]) -> bool
     return was_told and isinstance(last.info, AssistantMessage) and (_is_question(text, turn) or is_offer)
 
 
+def _refuse_empty(engine: Engine, last: Entry) -> Stop | None:
+    """Store an error in an answer that is empty again after its reminder, and return the stop; None: it says something.
+
+    Nobody who waits for an answer must take this for a turn that is done.
+    """
+    info = last.info
+    if not isinstance(info, AssistantMessage) or info.summary or info.finish != "stop" or not _is_empty(last):
+        return None
+    message = f"{info.provider_id}/{info.model_id} answered twice with nothing. Try again, or choose another model."
+    error = APIError(data=APIErrorData(message=message, is_retryable=False))
+    engine.store.append(make_message_updated(replace(info, error=error)))
+    return Stop("error", message)
+
+
+def _is_empty(entry: Entry) -> bool:
+    """Return whether an answer has neither text nor calls."""
+    return not any(isinstance(p, ToolPart) or (isinstance(p, TextPart) and p.text.strip()) for p in entry.parts)
+
+
 def store_reminder(engine: Engine, session_id: str, reminder: str) -> None:
     """Store a reminder as a prompt, which the model reads in its next step."""
     message = make_next_prompt(engine.store.read_context(session_id))
@@ -168,7 +189,7 @@ def find_reminder(
     if not isinstance(last.info, AssistantMessage) or last.info.summary or last.info.finish != "stop":
         return None
     turn, reminders = find_turn(entries)
-    if not any(isinstance(p, ToolPart) or (isinstance(p, TextPart) and p.text.strip()) for p in last.parts):
+    if _is_empty(last):
         return EMPTY_ANSWER_REMINDER if EMPTY_ANSWER_REMINDER not in reminders else None
     if is_attended:
         return None

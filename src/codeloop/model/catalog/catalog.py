@@ -167,6 +167,8 @@ class Catalog:
     """
 
     def __init__(self, cache: Path | None = None, *, bundled: Path = BUNDLED_FILE) -> None:
+        self.cache = cache
+        """The folder of what can be fetched or found out again; None: nothing is kept."""
         self._paths = (bundled,) if cache is None else (bundled, cache / FETCHED_FILE_NAME)
         self._providers: dict[str, ProviderInfo] = {}
 

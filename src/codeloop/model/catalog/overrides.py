@@ -5,10 +5,8 @@ from typing import TypeVar
 
 import msgspec
 
-from codeloop.model.catalog.services import choose_protocol_for_host
 from codeloop.model.chat import ModelInfo, TokenLimits
 from codeloop.model.prices import LONG_REQUEST_TOKENS, Prices, PriceTier
-from codeloop.net.hosts import find_url_host
 from codeloop.schema.config import ModelConfig, ModelCostConfig, ModelLimitConfig, PricesConfig, ProviderConfig
 from codeloop.schema.wire import replace
 
@@ -36,15 +34,10 @@ def apply_overrides(
         plain = ModelInfo(provider_id=provider_id, id=name, name=name, npm=npm)
         models[name] = _override_model(models.get(name) or models.get(row.id or "") or plain, name, row)
     enabled_models = {name: model for name, model in models.items() if include_excluded or is_allowed(name, config)}
-    protocol, url = config.options.get("protocol"), config.options.get("baseURL") or config.api
-    if not protocol and not url:
+    protocol = config.options.get("protocol")
+    if not protocol:
         return enabled_models
-    # A malformed URL is refused with advice when the provider is used.
-    host = find_url_host(str(url))
-    return {
-        name: msgspec.structs.replace(model, protocol=str(protocol or choose_protocol_for_host(model.npm, host)))
-        for name, model in enabled_models.items()
-    }
+    return {name: msgspec.structs.replace(model, protocol=str(protocol)) for name, model in enabled_models.items()}
 
 
 def is_allowed(name: str, config: ProviderConfig) -> bool:

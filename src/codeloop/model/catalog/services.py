@@ -103,10 +103,6 @@ SERVICE_ROWS = (
 )
 """The first match counts: specific rows precede general ones. Without a match the protocol is unsupported."""
 
-RESPONSES_HOSTS = ("api.openai.com", "api.x.ai")
-"""Hosts at which `@ai-sdk/openai` and `@ai-sdk/xai` mean the Responses protocol even if the address is configured."""
-_RESPONSES_PACKAGES = frozenset({"@ai-sdk/openai", "@ai-sdk/xai"})
-
 
 def find_service(info: ModelInfo) -> Service | None:
     """Return the service of a model; None: its protocol is not supported."""
@@ -144,16 +140,6 @@ def list_service_urls(provider_id: str, npm: str, rows: tuple[ServiceRow, ...] =
 def _get_package(npm: str) -> str:
     """Return an `npm` name without a module of the package, such as `/mantle`."""
     return "/".join(npm.split("/")[:2])
-
-
-def choose_protocol_for_host(npm: str, host: str) -> str:
-    """Return the protocol at a configured address; empty: that of the model's row in SERVICE_ROWS.
-
-    Services like OpenAI's support chat completions for sure, Responses only perhaps.
-    """
-    if npm not in _RESPONSES_PACKAGES or any(host == name or host.endswith(f".{name}") for name in RESPONSES_HOSTS):
-        return ""
-    return CHAT_COMPLETIONS.protocol
 
 
 # Called for every model of the catalog when lists are made.

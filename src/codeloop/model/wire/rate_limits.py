@@ -28,6 +28,10 @@ RATE_LIMIT_HEADERS = (
         for unit in ("requests", "tokens", "input-tokens", "output-tokens")
     ),
 )
+# Of services with one limit: OpenRouter, GitHub, and the draft of a standard.
+_RESET_HEADERS = ("x-ratelimit-reset", "x-ratelimit-reset-after", "x-rate-limit-reset", "ratelimit-reset")
+# Greater numbers are moments in s, or in ms, since the epoch.
+_FIRST_EPOCH_SECONDS, _FIRST_EPOCH_MS = 1e9, 1e12
 _SECONDS_BY_UNIT = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3_600.0}
 # The parts of `6m0s` or `1h2m3.5s`.
 _DURATION_PATTERN = r"(\d+(?:\.\d+)?)(ms|[smh])"
@@ -51,21 +55,29 @@ def find_pause(headers: Mapping[str, str], now: float) -> float:
 def _parse_reset_time(text: str, now: float) -> float:
     """Return the seconds until a reset; 0: unreadable.
 
-    OpenAI writes a duration (`6m0s`), others a number of seconds, Anthropic a date (`2026-01-01T00:00:00Z`).
+    OpenAI writes a duration (`6m0s`), others a number of seconds, Anthropic a date (`2026-01-01T00:00:00Z`), OpenRouter
+    and GitHub the moment in ms or s since the epoch.
     """
-    if durations := compile_once(_DURATION_PATTERN).findall(text):
-        return sum(float(number) * _SECONDS_BY_UNIT[unit] for number, unit in durations)
-    with suppress(ValueError):
-        return max(float(text), 0.0)
     with suppress(ValueError):
         moment = datetime.fromisoformat(text)
         return max((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() - now, 0.0)
+    if durations := compile_once(_DURATION_PATTERN).findall(text):
+        return sum(float(number) * _SECONDS_BY_UNIT[unit] for number, unit in durations)
+    with suppress(ValueError):
+        seconds = float(text)
+        if seconds >= _FIRST_EPOCH_MS:
+            seconds /= 1000
+        return max(seconds - now if seconds >= _FIRST_EPOCH_SECONDS else seconds, 0.0)
     return 0.0
 
 
-def parse_retry_after(headers: dict[str, str]) -> float | None:
-    """Return the seconds to wait by `retry-after-ms` or `retry-after` (seconds or an HTTP date); None: no such time."""
-    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0)):
+def parse_retry_after(headers: Mapping[str, str], *, is_limited: bool = False) -> float | None:
+    """Return the seconds to wait that a service asks for; None: it does not say.
+
+    By `retry-after-ms` or `retry-after` (seconds, a duration, or a date), else by the resets of exhausted rate limits.
+    `is_limited`: the answer is about a rate limit, so that a reset counts, too, of which no rest is told.
+    """
+    for name, scale in (("retry-after-ms", 0.001), ("retry-after", 1.0), ("x-retry-after", 1.0)):
         value = headers.get(name, "").strip()
         with suppress(ValueError):
             seconds = float(value) * scale
@@ -73,7 +85,15 @@ def parse_retry_after(headers: dict[str, str]) -> float | None:
             return max(seconds, 0.0) if not isnan(seconds) else None
         if value and (moment := _parse_date(value)) is not None:
             return max(moment - time.time(), 0.0)
-    return None
+        if value and (seconds := _parse_reset_time(value, time.time())):
+            return seconds
+    if pause := find_pause(headers, time.time()):
+        return pause
+    if not is_limited:
+        return None
+    told = (headers.get(limit.reset, "") for limit in RATE_LIMIT_HEADERS if limit.remaining not in headers)
+    texts = (*told, *(headers.get(name, "") for name in _RESET_HEADERS))
+    return max((_parse_reset_time(text, time.time()) for text in texts), default=0.0) or None
 
 
 def _parse_date(value: str) -> float | None:

@@ -8,6 +8,19 @@ from codeloop.model.wire.tool_calls import OpenCall, ToolCallAssembler
 from codeloop.schema.message import NO_TOKENS, Tokens
 from codeloop.schema.wire import DECODE_ERRORS, JSON
 
+_STOPPED = "the service stopped the answer"
+EARLY_ENDS: Mapping[str, JSON] = {
+    "model_context_window_exceeded": {
+        "code": "context_window_exceeded",
+        "message": "the answer has filled the model's context window",
+    },
+    "insufficient_system_resource": {"code": 503, "message": f"{_STOPPED}: it has too few resources now"},
+    "network_error": {"code": 503, "message": f"{_STOPPED}: its own network failed"},
+    **{name: {"code": 503, "message": _STOPPED} for name in ("abort", "aborted", "cancelled", "canceled", "timeout")},
+    "error": {"message": f"{_STOPPED} with an error and gave no reason"},
+}
+"""Finish reasons of several services that are failures in truth -> the error: half an answer must not count as done."""
+
 
 class AnswerBlocks:
     """The open blocks of an answer, and the events so far.
@@ -125,6 +138,13 @@ class ResponseReader:
 
     def _read_document(self, body: bytes) -> None:
         raise NotImplementedError
+
+    def _set_reason(self, reason: str) -> None:
+        """Take the reason for which the answer ended, which may be an error."""
+        self._reason = reason
+        self.has_ended = True
+        if reason in EARLY_ENDS:
+            self._set_error({"error": EARLY_ENDS[reason]})
 
     def _set_error(self, error: JSON) -> None:
         # The first error is the cause; later ones follow from it.

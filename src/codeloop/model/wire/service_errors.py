@@ -42,8 +42,10 @@ from codeloop.schema.wire import decode_json
 
 RETRYABLE_STATUSES = frozenset({408, 409, 425, 429, 529})
 """HTTP statuses below 500 after which another attempt may succeed; from 500 on it always may."""
-STORED_HEADERS = frozenset({"content-type", "date", "retry-after", "retry-after-ms", "request-id", "x-request-id"})
-STORED_HEADER_PREFIXES = ("x-ratelimit-", "anthropic-ratelimit-")
+STORED_HEADERS = frozenset(
+    {"content-type", "date", "retry-after", "retry-after-ms", "x-retry-after", "request-id", "x-request-id"}
+)
+STORED_HEADER_PREFIXES = ("x-ratelimit-", "x-rate-limit-", "ratelimit-", "anthropic-ratelimit-")
 """Response headers that are stored with an error: these, and all with one of these prefixes."""
 
 
@@ -157,8 +159,8 @@ class ServiceErrors(Struct, frozen=True):
                 message=message,
                 is_retryable=not lacks_credit and (status is None or status in RETRYABLE_STATUSES or status >= 500),
                 status_code=status,
-                # Google names the wait in the body; a header is more precise.
-                response_headers=_select_headers({**find_retry_after(payload), **headers}),
+                # Some name the wait in the body; a header is more precise.
+                response_headers=_select_headers({**find_retry_after(payload, reason), **headers}),
                 response_body=body,
                 metadata={"url": self._format_url(), **({"kind": kind} if kind else {})},
             )

@@ -91,7 +91,8 @@ class RetryingModel:
 
         A refused connection is retried sooner.
         """
-        requested = parse_retry_after(error.data.response_headers or {})
+        is_limited = error.data.status_code in {429, 503, 529}
+        requested = parse_retry_after(error.data.response_headers or {}, is_limited=is_limited)
         # Not shortened: `stream` gives up, with an error that names this time.
         if requested is not None and requested > MODEL_WAIT.seconds:
             return requested

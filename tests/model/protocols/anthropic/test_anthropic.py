@@ -149,9 +149,9 @@ async def test_parallel_calls_are_ready_as_soon_as_each_is_complete(anthropic: A
     [
         ("end_turn", "stop"),
         ("stop_sequence", "stop"),
-        ("pause_turn", "stop"),
+        ("pause_turn", "length"),
         ("max_tokens", "length"),
-        ("model_context_window_exceeded", "length"),
+        ("model_context_window_exceeded", "error"),
         ("refusal", "content-filter"),
         ("something new", "stop"),
     ],

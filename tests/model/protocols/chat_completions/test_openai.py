@@ -30,7 +30,7 @@ from codeloop.model.chat import (
 )
 from codeloop.model.protocols.chat_completions.request import ChatCompletionsRequestEncoder
 from codeloop.model.quirks import COMPATIBLE_QUIRKS, OPENAI_QUIRKS, QUIRKS_BY_PROVIDER, Quirks, find_quirks
-from codeloop.schema.errors import APIError
+from codeloop.schema.errors import APIError, ContextOverflowError, ProviderAuthError
 from codeloop.schema.message import CacheTokens, Tokens
 from tests.support.answers import Answer, Call, Counts
 from tests.support.examples import scale_examples
@@ -251,6 +251,80 @@ async def test_a_cut_stream_never_makes_a_call_of_a_part(cut: int, openai: Any, 
 async def test_a_reason_or_done_is_an_end(last: str, openai: Any, asking: Any) -> None:
     async with ModelServer([Answer(events=(chunk({"content": "x"}), last))]) as server:
         assert (await asking(openai(server))).end.reason == "stop"
+
+
+STOPPED = {"choices": [{"delta": {}, "finish_reason": "stop"}]}
+OPENROUTER = {"choices": [{"delta": {"content": ""}, "finish_reason": "error"}]}
+
+
+@pytest.mark.parametrize(
+    ("event", "status", "words"),
+    [
+        ({**OPENROUTER, "error": {"code": 402, "message": "Insufficient credits"}}, 402, "Insufficient credits"),
+        ({**OPENROUTER, "error": {"code": 502, "message": "Overloaded upstream"}}, 502, "Overloaded upstream"),
+        ({"choices": None, "error_type": "rate_limit_error", "error_message": "Slow down"}, 429, "Slow down"),
+        ({"error_code": 429, "error_msg": "Open api daily limit"}, 429, "Open api daily limit"),
+        ({"code": 401, "msg": "token expired", "success": False}, 401, "token expired"),
+        ({"success": False}, None, "refused the request"),
+        ({"base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}, 402, "insufficient balance"),
+        (
+            {
+                "choices": [{"delta": {}, "finish_reason": "stop"}],
+                "base_resp": {"status_code": 1002, "status_msg": "rpm"},
+            },
+            429,
+            "rpm",
+        ),
+        ({"x_groq": {"error": "Tool choice is none"}}, None, "Tool choice is none"),
+        ({"errors": [{"message": "Workers AI failed", "code": 3040}]}, None, "Workers AI failed"),
+        ({"detail": "Not today"}, None, "Not today"),
+        (chunk({"content": "half"}, "insufficient_system_resource"), 503, "too few resources"),
+        (chunk({"content": "half"}, "network_error"), 503, "its own network failed"),
+        (chunk({"content": "half"}, "abort"), 503, "stopped the answer"),
+    ],
+)
+async def test_an_error_inside_a_stream_is_told_in_whatever_form_it_comes(
+    event: dict[str, Any] | str, status: int | None, words: str, openai: Any, asking: Any
+) -> None:
+    text = event if isinstance(event, str) else json.dumps(event)
+    for events in ((text,), (text, "[DONE]"), (chunk({"content": "x"}), text, "[DONE]")):
+        async with ModelServer([Answer(events=events)]) as server:
+            got = await asking(openai(server))
+        error = got.end.error
+        assert isinstance(error, APIError | ProviderAuthError), got.end
+        assert words in error.data.message
+        if isinstance(error, APIError):
+            assert error.data.status_code == status
+            assert error.data.is_retryable == (status != 402)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        {**OPENROUTER, "error": {"code": 400, "message": "This endpoint's maximum context length is 8192 tokens"}},
+        {"choices": [{"delta": {"content": "half"}, "finish_reason": "model_context_window_exceeded"}]},
+        {"base_resp": {"status_code": 1039, "status_msg": "token limit"}},
+    ],
+)
+async def test_a_full_context_inside_a_stream_is_one(event: dict[str, Any], openai: Any, asking: Any) -> None:
+    async with ModelServer([Answer(events=(json.dumps(event), "[DONE]"))]) as server:
+        got = await asking(openai(server))
+    assert isinstance(got.end.error, ContextOverflowError)
+
+
+@pytest.mark.parametrize(
+    "event",
+    [
+        '{"id":"1","choices":[]}',
+        '{"type":"ping"}',
+        '{"choices":null,"base_resp":{"status_code":0,"status_msg":"success"}}',
+        '{"choices":[],"error":null}',
+    ],
+)
+async def test_what_keeps_a_stream_alive_is_no_error(event: str, openai: Any, asking: Any) -> None:
+    async with ModelServer([Answer(events=(event, chunk({"content": "x"}, "stop"), event, "[DONE]"))]) as server:
+        got = await asking(openai(server))
+    assert (got.end.reason, got.text) == ("stop", "x")
 
 
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning", "reasoning_text"])

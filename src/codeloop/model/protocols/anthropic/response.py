@@ -16,10 +16,10 @@ from codeloop.schema.wire import JSON, bound_depth
 FINISH_REASONS: dict[str, FinishReason] = {
     "end_turn": "stop",
     "stop_sequence": "stop",
-    "pause_turn": "stop",
+    # The service wants to be asked again for the rest.
+    "pause_turn": "length",
     "tool_use": "tool-calls",
     "max_tokens": "length",
-    "model_context_window_exceeded": "length",
     "refusal": "content-filter",
 }
 
@@ -68,8 +68,8 @@ class AnthropicReader(ResponseReader):
         for index, block in enumerate(list_objects(message.content)):
             self._begin_block(index, block)
             self._blocks.end_block(index)
-        self._reason = read_text(message.stop_reason)
-        self.has_ended = bool(self._reason)
+        if reason := read_text(message.stop_reason):
+            self._set_reason(reason)
 
     def _read_event(self, payload: bytes) -> None:
         event = self._decode(payload)
@@ -102,8 +102,7 @@ class AnthropicReader(ResponseReader):
             case "message_delta":
                 self._add_usage(event.usage)
                 if event.delta is not None and event.delta.stop_reason:
-                    self._reason = read_text(event.delta.stop_reason)
-                    self.has_ended = True
+                    self._set_reason(read_text(event.delta.stop_reason))
             case "message_stop":
                 self.is_done = self.has_ended = True
             case _:

@@ -18,7 +18,6 @@ FINISH_REASONS: dict[str, FinishReason] = {
     "stop_sequence": "stop",
     "tool_use": "tool-calls",
     "max_tokens": "length",
-    "model_context_window_exceeded": "length",
 }
 BLOCK_REASONS = {
     "guardrail_intervened": "a guardrail of the account stopped it",
@@ -153,7 +152,7 @@ class BedrockReader(ResponseReader):
         elif reason in RETRYABLE_REASONS and not self._blocks.calls.has_ready_call:
             self._set_error({"error": {"code": 500, "message": f"{RETRYABLE_REASONS[reason]} ({reason})"}})
         else:
-            self._reason, self.has_ended = reason, True
+            self._set_reason(reason)
 
 
 def parse_usage(usage: Any) -> Tokens:

@@ -11,7 +11,7 @@ from codeloop.model.wire.json_values import list_objects, read_count, read_text
 from codeloop.model.wire.response_reader import ResponseReader, read_tier
 from codeloop.model.wire.tool_calls import format_arguments
 from codeloop.schema.message import NO_TOKENS, CacheTokens, Tokens
-from codeloop.schema.wire import JSON, bound_depth
+from codeloop.schema.wire import JSON, bound_depth, decode_json
 
 # The reasons of OpenAI, and of services that took over those of another protocol.
 FINISH_REASONS: dict[str, FinishReason] = {
@@ -21,10 +21,18 @@ FINISH_REASONS: dict[str, FinishReason] = {
     "tool_calls": "tool-calls",
     "function_call": "tool-calls",
     "tool_use": "tool-calls",
+    "complete": "stop",
     "length": "length",
     "max_tokens": "length",
+    "max_output_tokens": "length",
+    "max_completion_tokens": "length",
     "model_length": "length",
+    "error_limit": "length",
+    "repetition_truncation": "length",
     "content_filter": "content-filter",
+    "content_filtered": "content-filter",
+    "sensitive": "content-filter",
+    "error_toxic": "content-filter",
     "safety": "content-filter",
     "refusal": "content-filter",
 }
@@ -62,8 +70,7 @@ class ChatCompletionChunk(msgspec.Struct, gc=False):
     usage: Any = None
     service_tier: Any = None
     error: Any = None
-    message: Any = None
-    detail: Any = None
+    base_resp: Any = None
 
 
 class ChatCompletionsReader(ResponseReader):
@@ -93,15 +100,19 @@ class ChatCompletionsReader(ResponseReader):
             self.is_done = self.has_ended = True
             return
         chunk = self._decode(payload)
+        # Before the choice beside it, whose finish reason says only that there is an error.
+        if chunk.error:
+            self._set_error({"error": chunk.error})
+        elif chunk.base_resp is not None or (not chunk.choices and chunk.usage is None):
+            # Some services report an error inside a 200 in a form of their own.
+            from codeloop.model.wire.stray_errors import find_stray_error
+
+            if (error := find_stray_error(decode_json(payload))) is not None:
+                self._set_error({"error": error})
         if chunk.choices:
             self._read_choice(chunk.choices[0])
         if chunk.usage is not None:
             self.tokens = parse_usage(chunk.usage, read_tier(chunk.service_tier))
-        if chunk.error is not None:
-            self._set_error({"error": chunk.error})
-        # Some services report an error inside a 200 as a plain `message` or `detail`.
-        elif not chunk.choices and chunk.usage is None and (message := chunk.message or chunk.detail):
-            self._set_error({"message": str(message)})
 
     def _read_choice(self, choice: ChatCompletionChoice) -> None:
         message = choice.delta or choice.message
@@ -119,10 +130,7 @@ class ChatCompletionsReader(ResponseReader):
             self._set_error({"error": choice.error})
         # Not the end of the stream: token counts follow in an event of their own.
         if choice.finish_reason:
-            self._reason = str(choice.finish_reason).lower()
-            if self._reason == "error":
-                self._set_error({"message": "the service stopped with an error and gave no reason"})
-            self.has_ended = True
+            self._set_reason(str(choice.finish_reason).lower())
 
     def _add_text(self, content: Any) -> None:
         if isinstance(content, str):
