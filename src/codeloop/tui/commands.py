@@ -41,6 +41,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     _make_command("export", "session_export", SESSION, "actions.session:export_to_file", "<leader>x"),
     UiCommand("session_delete", "Delete the session", SESSION, "actions.session:delete_session"),
     UiCommand("session_interrupt", "Stop the turn", SESSION, "actions.session:interrupt_turn", "escape"),
+    _make_command("background", "session_background", SESSION, "actions.jobs:send_to_background"),
     _make_command("jobs", "jobs_list", SESSION, "actions.jobs:show_jobs", "<leader>j"),
     _make_command("stop-all", "session_stop_all", SESSION, "actions.session:stop_all"),
     _make_command("plan", "plan_comment", SESSION, "actions.work.plan:comment_on_plan"),
