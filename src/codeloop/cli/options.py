@@ -174,6 +174,9 @@ class Options(Struct, frozen=True, kw_only=True):
     print_logs: bool = False
     no_compact: bool = False
     no_wait: bool = False
+    background: bool = False
+    detached: bool = False
+    """It is the process that `--background` starts: no terminal is there, but the user answers in another one."""
     config: Path | None = None
     record: Path | None = None
     force: bool = False

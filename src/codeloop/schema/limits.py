@@ -106,6 +106,7 @@ OUTPUT_READER_TIME = Limit(
     "cli.output_reader", 500, "ms", "after a signal, a reader of our output that takes nothing this long counts as gone"
 )
 TURN_STOPPING = Limit("cli.turn_stopping", 100, "ms", "a turn that takes longer to end is shown as still stopping")
+BACKGROUND_START = Limit("cli.background_start", 60_000, "ms", "for the session of a run that begins in the background")
 BACKGROUND_WAIT = Limit(
     "cli.background_wait", 1_800_000, "ms", "`run` waiting for background subagents after the answer, then it ends"
 )

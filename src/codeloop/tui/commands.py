@@ -41,6 +41,7 @@ COMMANDS: tuple[UiCommand, ...] = (
     _make_command("export", "session_export", SESSION, "actions.session:export_to_file", "<leader>x"),
     UiCommand("session_delete", "Delete the session", SESSION, "actions.session:delete_session"),
     UiCommand("session_interrupt", "Stop the turn", SESSION, "actions.session:interrupt_turn", "escape"),
+    _make_command("background", "session_background", SESSION, "actions.jobs:send_to_background"),
     _make_command("jobs", "jobs_list", SESSION, "actions.jobs:show_jobs", "<leader>j"),
     UiCommand("queue_send", "Stop the turn and send what waits", SESSION, "actions.session:send_waiting_prompt"),
     _make_command("stop-all", "session_stop_all", SESSION, "actions.session:stop_all"),

@@ -2,10 +2,7 @@
 
 import asyncio
 import os
-import subprocess
-import sys
 import time
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -13,18 +10,14 @@ from msgspec import Struct
 
 from codeloop.automation.command_lines import CODELOOP_COMMAND
 from codeloop.automation.schedule.cron import get_local_time
+from codeloop.automation.schedule.notification import show_notification
 from codeloop.automation.schedule.schedule_store import Schedule, ScheduledRun, ScheduleStore
 from codeloop.kit.child_process import Launch
 from codeloop.kit.program import run_program
-from codeloop.kit.programs import (
-    exclude_project_folders,
-    find_program,
-    make_child_environment,
-    make_safe_environment,
-)
+from codeloop.kit.programs import exclude_project_folders, make_safe_environment
 from codeloop.kit.small_files import lock
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.bounds.automation import SCHEDULE_GRACE, SCHEDULE_NOTIFY, SCHEDULE_TEXT
+from codeloop.schema.bounds.automation import SCHEDULE_GRACE, SCHEDULE_TEXT
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.wire import DECODE_ERRORS
 
@@ -86,7 +79,7 @@ def _run(store: ScheduleStore, schedule: Schedule) -> ScheduledRun:
         duration_ms=int((time.monotonic() - start) * 1000),
     )
     store.end_run(schedule.id, ended_run)
-    _show_notification(
+    show_notification(
         f"codeloop: {schedule.id} {'failed' if result.is_error else 'is done'}",
         one_line(ended_run.text, 200),
         schedule.environment,
@@ -125,33 +118,3 @@ def _read_result(output: bytes) -> _RunResult | None:
         return msgspec.json.decode(output.splitlines()[-1], type=_RunResult)
     except (IndexError, *DECODE_ERRORS):
         return None
-
-
-def _show_notification(title: str, text: str, environment: dict[str, str]) -> None:
-    """Show a notification on the user's desktop; do nothing if there is no program for that.
-
-    `environment`: variables that replace those of this process.
-    """
-    safe_environment = make_safe_environment({**os.environ, **environment})
-    if sys.platform == "darwin":
-        # Both become strings of AppleScript, which a quote would end and a backslash would change.
-        words = [each.replace("\\", "").replace('"', "'") for each in (text, title)]
-        command = ["osascript", "-e", f'display notification "{words[0]}" with title "{words[1]}"']
-    else:
-        # cron starts its jobs without the address of the session bus; systemd's login manager puts the bus here.
-        bus = Path(f"/run/user/{os.getuid()}/bus")
-        if "DBUS_SESSION_BUS_ADDRESS" not in safe_environment and bus.exists():
-            safe_environment["DBUS_SESSION_BUS_ADDRESS"] = f"unix:path={bus}"
-        command = ["notify-send", "--app-name=codeloop", "--", title, text]
-    if (program := find_program(command[0], safe_environment["PATH"])) is None:
-        return
-    with suppress(OSError, subprocess.TimeoutExpired):
-        subprocess.run(
-            [program, *command[1:]],
-            cwd="/",
-            env=make_child_environment(safe_environment, "/"),
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            check=False,
-            timeout=SCHEDULE_NOTIFY.seconds,
-        )

@@ -120,6 +120,8 @@ class JsonUsageCommand(click.Command):
 @AUTO_OPTION
 @PROFILE_OPTION
 @TRUST_OPTION
+@click.option("--background", is_flag=True, help="Work in the background: the terminal is free at once.")
+@click.option("--detached", is_flag=True, hidden=True)
 @click.option("--no-wait", is_flag=True, help="Do not wait for background subagents: stop them.")
 @click.option("--no-compact", is_flag=True, help="Never summarize a long conversation.")
 @THINKING_OPTION

@@ -46,12 +46,16 @@ class Answerer:
     """Answers requests: permissions are given with `auto`; else the user is asked; without a user, they are refused.
 
     `prompter`: asks the user; None: there is none. `refusal`: words for the user about the first request that was
-    refused because nobody could be asked; "": there is none.
+    refused because nobody could be asked; "": there is none. `leave_open`: called with a request that the user answers
+    in another terminal; None: they can't.
     """
 
-    def __init__(self, prompter: Prompter | None, *, auto: bool) -> None:
+    def __init__(
+        self, prompter: Prompter | None, *, auto: bool, leave_open: Callable[[str], object] | None = None
+    ) -> None:
         self._prompter = prompter
         self._auto = auto
+        self._leave_open = leave_open
         self._question_lock = asyncio.Lock()
         self.refusal = ""
         self.asked_ids: set[str] = set()
@@ -59,6 +63,9 @@ class Answerer:
 
     async def answer(self, client: Client, view: View, request: PermissionRequest) -> None:
         """Answer a permission request, after those before it; one that another client has answered is skipped."""
+        if self._leave_open is not None and not self._auto:
+            self._leave_open(f"{request.permission} {', '.join(request.patterns)}")
+            return
         reply: Reply = "once"
         message = AUTO_MESSAGE if self._auto else None
         if not self._auto and self._prompter is None:
@@ -81,6 +88,9 @@ class Answerer:
 
     async def answer_question(self, client: Client, view: View, request: QuestionRequest) -> None:
         """Answer a question of the model; without a user, refuse it with the reason."""
+        if self._leave_open is not None:
+            self._leave_open(request.questions[0].question)
+            return
         try:
             if self._prompter is None:
                 question = one_line(request.questions[0].question, SUBJECT_CHARS)

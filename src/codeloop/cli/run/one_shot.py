@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 
@@ -66,6 +67,10 @@ async def _run_and_show(options: Options, message: RunMessage, open_target: Open
     # The turn is over, so a signal has nothing to stop; only a slow reader of stdout is waited for.
     signals.on_first = lambda: None
     one_shot.view.finish(outcome)
+    if options.detached:
+        from codeloop.cli.run.background import notify_of_end
+
+        notify_of_end(outcome)
     await output.drain()
     # The result is written: a signal must not make the exit code contradict it.
     signals.is_over = True
@@ -140,7 +145,11 @@ class OneShot:
             # The lines of a JSON view have the session's id.
             self.view = self._make_view()
             prompter = QuestionPrompter(self._stderr)
-            answerer = Answerer(prompter if self._terminal is not None else None, auto=options.auto)
+            answerer = Answerer(
+                prompter if self._terminal is not None else None,
+                auto=options.auto,
+                leave_open=_find_notifier(session.id) if options.detached else None,
+            )
             background = BackgroundPolicy(waits=not options.no_wait, on_server=options.attach is not None)
             attach_flag = f" --attach {options.attach}" if options.attach is not None else ""
             turn = RunTurn(
@@ -179,6 +188,13 @@ class OneShot:
             prompt_id=self._prompt_id,
             as_data=options.schema is not None,
         )
+
+
+def _find_notifier(session_id: str) -> Callable[[str], object]:
+    """Return what tells the user that a run in the background waits for an answer."""
+    from codeloop.cli.run.background import notify_of_question
+
+    return partial(notify_of_question, session_id)
 
 
 async def delete_unused_session(client: Client, session_id: str) -> bool:

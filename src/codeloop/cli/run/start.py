@@ -29,6 +29,10 @@ def check_flags(options: Options) -> None:
             "--record and --replay exclude each other, as a replay asks no model. Leave one of them out."
         )
     check_stream_flags(options)
+    if options.background and (options.attach is not None or options.format != "text" or options.schema is not None):
+        raise UsageProblem(
+            "--background works with neither --attach, --schema nor another output format: leave it out."
+        )
     if options.force and options.record is None:
         raise UsageProblem("--force needs --record. Leave it out.")
     if options.goal is None:
@@ -74,6 +78,10 @@ def run_once(run_options: Options) -> int:
 
     def check_and_run() -> int:
         check_flags(run_options)
+        if run_options.background:
+            from codeloop.cli.run.background import run_in_background
+
+            return run_in_background()
         options = run_options
         if run_options.worktree is not None or run_options.base is not None:
             from codeloop.cli.target.worktree import move_to_worktree, separate_prompt

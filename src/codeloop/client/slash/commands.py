@@ -37,6 +37,7 @@ SLASH_COMMANDS = (
     SlashCommand("tree", "Show the forks"),
     SlashCommand("rename", "Rename the session", "[TITLE]"),
     SlashCommand("export", "Export the session"),
+    SlashCommand("background", "Work on in the background, and leave", also=("bg", "detach")),
     SlashCommand("jobs", "What runs in the background", "[end ID]", also=("ps", "bashes", "tasks")),
     SlashCommand("stop-all", "Stop all sessions of this machine"),
     SlashCommand("plan", "Comment on the plan"),

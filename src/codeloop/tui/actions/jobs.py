@@ -1,12 +1,18 @@
 """The command that shows what runs beside the turns: background commands, subagents, calls that take long."""
 
+import asyncio
 from collections.abc import Sequence
+from pathlib import Path
 
 from rich.segment import Segment
 
+from codeloop.client.background_run import BACKGROUND_FOLDER, describe_background, start_background_run
 from codeloop.client.slash.jobs import NOTHING_RUNS, describe_job
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.jobs import JOB_END, JOB_LIST, JOB_OUTPUT, JobId, JobInfo
+from codeloop.schema.api.session_inputs import ABORT
+from codeloop.schema.api.session_requests import SessionId
+from codeloop.schema.errors import UsageProblem
 from codeloop.schema.operation import NoArguments
 from codeloop.tui.actions.show_dialog import show_dialog
 from codeloop.tui.dialogs.parts.pick import Pick, PickAction, PickSource
@@ -16,6 +22,7 @@ from codeloop.tui.render.canvas import Row
 from codeloop.tui.render.cells import wrap_line
 from codeloop.tui.ui import Ui
 
+GO_ON_PROMPT = "Go on where you were interrupted: the turn goes on in the background."
 _MAX_LINE = 100
 _GROUPS = {"command": "Commands", "subagent": "Subagents", "call": "Calls"}
 _GROUP_ORDER = list(_GROUPS)
@@ -54,6 +61,26 @@ async def show_jobs(ui: Ui, words: str) -> None:
         await show_dialog(
             ui, ReadingScreen(chosen, lambda width: _wrap(ui, output, width), lambda: ui.appearance.styles)
         )
+
+
+async def send_to_background(ui: Ui, _words: str) -> None:
+    """Have the running turn go on in a process of its own, and leave."""
+    view = ui.tab.view
+    if view is None or not view.is_busy:
+        raise UsageProblem("No turn runs here. `codeloop run --background PROMPT` begins one in the background.")
+    session = view.session
+    if ui.launch.server:
+        ui.exit(0, message=f"{session.id} goes on at {ui.launch.server}.")
+        return
+    # What is at work is broken off here, and begun again there.
+    if not await ui.client.call(ABORT, SessionId(session_id=session.id)):
+        raise UsageProblem("Another process works on the session: leave with ctrl+c, and it goes on.")
+    arguments = ["--session", session.id, "--", GO_ON_PROMPT]
+    folder = ui.launch.state_folder / BACKGROUND_FOLDER
+    run = await asyncio.to_thread(start_background_run, arguments, folder, Path(session.directory))
+    if run.exit_code:
+        raise UsageProblem(f"It did not go on in the background: {run.message}")
+    ui.exit(0, message=describe_background(session.id))
 
 
 def _make_pick(job: JobInfo) -> Pick[str]:
