@@ -14,7 +14,7 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandboxes import Backend, SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import Backend, SandboxUnavailable
 
 
 @cache

@@ -12,22 +12,20 @@ from codeloop.agent.calls.call_rules import ProjectRules
 from codeloop.agent.engine import Engine, TurnSettings
 from codeloop.agent.request.configured_budget import ConfiguredBudget
 from codeloop.agent.turn_hooks import NO_HOOKS
-from codeloop.app.detect_language_server import has_language_server
 from codeloop.app.models.open_models import ModelSource, find_newest_model, make_providers, open_model_source
 from codeloop.app.runs import Runs
 from codeloop.app.services import Services
 from codeloop.app.settings import ProjectSettings, SettingsWatch, Startup, find_settings, settle_place
-from codeloop.app.toolbox import find_search_tools, make_toolbox
+from codeloop.app.toolbox import list_configured_tools, list_unusable_tools, make_toolbox
 from codeloop.config.instructions import read_instructions
 from codeloop.config.project_root import record_root
 from codeloop.extend.rulebook import Rulebook
-from codeloop.extend.skills import make_skill_tool
 from codeloop.model.catalog.catalog import Catalog
 from codeloop.model.providers import Providers
 from codeloop.permission.gate import Gate
 from codeloop.schema.config import SpendingConfig
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.limits import CATALOG_DELAY, SCRATCH_DELAY, SHELL_TIMEOUT, SHELL_TIMEOUT_MAX
+from codeloop.schema.limits import CATALOG_DELAY, SCRATCH_DELAY
 from codeloop.schema.live_events import Branch, BranchUpdated, LiveEvent, Toast, ToastShown
 from codeloop.schema.part import ToolPart
 from codeloop.schema.wire import JSON
@@ -38,7 +36,7 @@ from codeloop.tool.toolbox import ServerTools
 from codeloop.workspace.files.temp_files import remove_leftovers
 from codeloop.workspace.git.head import Head
 from codeloop.workspace.snapshot.snapshots import Snapshots
-from codeloop.workspace.tool_bounds import ToolBounds
+from codeloop.workspace.tool_bounds import make_tool_bounds
 from codeloop.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
@@ -91,18 +89,6 @@ async def open_project(
 
         project.run_in_background(send_notifications(hooks, project.store, settings.project_root.directory))
     return project
-
-
-def _make_bounds(settings: ProjectSettings) -> ToolBounds:
-    """Return the bounds of tools. A bare default timeout may exceed the usual longest one, which then grows with it."""
-    output, commands = settings.config.tool_output, settings.config.commands
-    timeout_ms = commands.timeout or SHELL_TIMEOUT.value
-    return ToolBounds(
-        lines=output.max_lines or 0,
-        bytes=output.max_bytes or 0,
-        timeout_ms=min(timeout_ms, commands.max_timeout or timeout_ms),
-        max_timeout_ms=commands.max_timeout or max(timeout_ms, SHELL_TIMEOUT_MAX.value),
-    )
 
 
 def _make_budget(settings: ProjectSettings, store: Store) -> ConfiguredBudget | None:
@@ -197,9 +183,9 @@ class Project:
             settings.paths.private_folders,
             self.warn,
         )
-        workspace.bounds = _make_bounds(settings)
+        workspace.bounds = make_tool_bounds(settings.config.tool_output, settings.config.commands)
         self.services = Services(self, workspace, agents)
-        more_tools, servers = _list_configured_tools(settings), None
+        more_tools, servers = list_configured_tools(settings), None
         if settings.config.mcp:
             from codeloop.app.extensions.mcp import make_server_tools
 
@@ -214,7 +200,7 @@ class Project:
             store=store,
             workspace=workspace,
             gate=Gate(store),
-            toolbox=make_toolbox(more_tools, agents, servers, left_out=_list_unusable_tools(settings)),
+            toolbox=make_toolbox(more_tools, agents, servers, left_out=list_unusable_tools(settings)),
             models=self.models,
             agents=agents,
             rulebook=rulebook,
@@ -241,8 +227,8 @@ class Project:
 
     def _rebuild_toolbox(self) -> None:
         offered_tools = self.services.offered_tools
-        tools = (*_list_configured_tools(self.settings), *offered_tools.servers.tools, *offered_tools.extensions)
-        left_out = _list_unusable_tools(self.settings)
+        tools = (*list_configured_tools(self.settings), *offered_tools.servers.tools, *offered_tools.extensions)
+        left_out = list_unusable_tools(self.settings)
         toolbox = make_toolbox(tools, self.engine.agents, offered_tools.servers, left_out=left_out)
         self.engine.toolbox.replace_with(toolbox)
 
@@ -396,19 +382,6 @@ def _describe_change(changed_settings: ProjectSettings) -> str:
     if changed_settings.distrust is not None:
         return f"{changed_settings.distrust}: its configuration can only tighten yours until you run `codeloop trust`."
     return "The configuration has changed: rules hold from the next call on, the rest from the next turn."
-
-
-def _list_unusable_tools(settings: ProjectSettings) -> frozenset[str]:
-    """Return the names of built-in tools that can't work here: `lsp` without a language server."""
-    return frozenset() if has_language_server(settings) else frozenset({"lsp"})
-
-
-def _list_configured_tools(settings: ProjectSettings) -> tuple[Tool, ...]:
-    """Return the tools that depend on the configuration: `skill`, if there are skills, and web searches."""
-    skills = settings.skills
-    own_entry = settings.loaded.own_entries.get("search")
-    search_tools = find_search_tools(settings.config.search, settings.environment, own_entry)
-    return (*((make_skill_tool(skills),) if skills.by_name else ()), *search_tools)
 
 
 def _read_instructions(project: Project, shown_warnings: set[str]) -> tuple[tuple[Path, str], ...]:

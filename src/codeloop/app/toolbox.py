@@ -8,7 +8,10 @@ import msgspec
 from msgspec import Struct
 
 import codeloop
+from codeloop.app.detect_language_server import has_language_server
+from codeloop.app.settings import ProjectSettings
 from codeloop.extend.agents import make_subagent_description
+from codeloop.extend.skills import make_skill_tool
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.config import SearchConfig
 from codeloop.schema.installation import check_package_file
@@ -97,3 +100,16 @@ def find_search_tools(
     from codeloop.tool.builtin.web.websearch import make_search_tools
 
     return make_search_tools(provider, config, environment, own_entry)
+
+
+def list_unusable_tools(settings: ProjectSettings) -> frozenset[str]:
+    """Return the names of built-in tools that can't work here: `lsp` without a language server."""
+    return frozenset() if has_language_server(settings) else frozenset({"lsp"})
+
+
+def list_configured_tools(settings: ProjectSettings) -> tuple[Tool, ...]:
+    """Return the tools that depend on the configuration: `skill`, if there are skills, and web searches."""
+    skills = settings.skills
+    own_entry = settings.loaded.own_entries.get("search")
+    search_tools = find_search_tools(settings.config.search, settings.environment, own_entry)
+    return (*((make_skill_tool(skills),) if skills.by_name else ()), *search_tools)

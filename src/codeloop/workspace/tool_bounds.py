@@ -3,6 +3,7 @@
 from msgspec import Struct
 
 from codeloop.schema.bounds.outlines import SEARCH_SHOWN_BYTES
+from codeloop.schema.config import CommandsConfig, ToolOutputConfig
 from codeloop.schema.limits import (
     READ_BYTES,
     READ_LINES,
@@ -71,3 +72,14 @@ class ToolBounds(Struct, frozen=True):
 
 
 USUAL_BOUNDS = ToolBounds()
+
+
+def make_tool_bounds(output: ToolOutputConfig, commands: CommandsConfig) -> ToolBounds:
+    """Return the bounds of tools. A bare default timeout may exceed the usual longest one, which then grows with it."""
+    timeout_ms = commands.timeout or SHELL_TIMEOUT.value
+    return ToolBounds(
+        lines=output.max_lines or 0,
+        bytes=output.max_bytes or 0,
+        timeout_ms=min(timeout_ms, commands.max_timeout or timeout_ms),
+        max_timeout_ms=commands.max_timeout or max(timeout_ms, SHELL_TIMEOUT_MAX.value),
+    )

@@ -10,7 +10,7 @@ from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.builtin.shell.bash import BashParams, bash
-from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
 from tests.tool.context import TestContext, make_context
 
 ALLOWED = tuple(

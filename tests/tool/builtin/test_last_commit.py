@@ -16,7 +16,8 @@ from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolTime
 from codeloop.tool.builtin.shell.background_commands import BashOutputParams, bash_output
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure
-from codeloop.workspace.sandbox.sandboxes import Backend, Sandboxes, SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import Backend, SandboxUnavailable
+from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from tests.tool.context import TestContext, make_context
 
 LOOK = (

@@ -12,7 +12,8 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process import program_sandboxes
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox, ProgramSandboxes
 from codeloop.workspace.sandbox.program_profile import ProgramProfile
-from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
+from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from codeloop.workspace.workspace import Workspace
 
 

@@ -13,7 +13,7 @@ from codeloop.schema.config import ProgramSandboxConfig, SandboxConfig
 from codeloop.schema.permission import Action
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox, choose_program_sandbox
 from codeloop.workspace.sandbox.program_profile import ProgramProfile, widen_profile
-from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
 from codeloop.workspace.workspace import Workspace
 
 KEY = "the-key-of-this-test"

@@ -12,7 +12,8 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput, SandboxGrants
-from codeloop.workspace.sandbox.sandboxes import BACKENDS, Backend, Sandboxes, SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import Backend, SandboxUnavailable
+from codeloop.workspace.sandbox.sandboxes import BACKENDS, Sandboxes
 from tests.support.sandbox_support import list_sandbox_params
 
 SECRET = "the-secret-of-this-test"

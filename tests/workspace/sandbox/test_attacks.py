@@ -16,7 +16,8 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput, SandboxGrants, SandboxPolicy
-from codeloop.workspace.sandbox.sandboxes import BACKENDS, Sandboxes, SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
+from codeloop.workspace.sandbox.sandboxes import BACKENDS, Sandboxes
 from tests.workspace.sandbox.conftest import SECRET, Attacked
 
 

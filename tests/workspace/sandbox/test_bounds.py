@@ -12,7 +12,8 @@ from codeloop.workspace.process.shells import CommandResult, ShellCommand, Shell
 from codeloop.workspace.sandbox.command_bounds import read_smallest_number
 from codeloop.workspace.sandbox.launcher.usage_watch import Bounds
 from codeloop.workspace.sandbox.policy import PolicyInput, SandboxPolicy
-from codeloop.workspace.sandbox.sandboxes import BACKENDS, Backend, Sandboxes, SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import Backend, SandboxUnavailable
+from codeloop.workspace.sandbox.sandboxes import BACKENDS, Sandboxes
 from tests.support.sandbox_support import list_sandbox_params
 
 BOMB = """

@@ -9,7 +9,7 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
 from tests.workspace.sandbox.test_git_folders import git
 
 CONFIG = SandboxConfig(network="off")

@@ -5,7 +5,7 @@ from pathlib import Path
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessStarter
 from codeloop.workspace.sandbox.protected_files import ProtectedFiles
-from codeloop.workspace.sandbox.sandboxes import Sandbox
+from codeloop.workspace.sandbox.sandbox import Sandbox
 
 
 def protect(root: Path, *paths: Path, absent: tuple[Path, ...] = ()) -> ProtectedFiles:

@@ -14,8 +14,9 @@ from codeloop.workspace.sandbox.backends import seatbelt
 from codeloop.workspace.sandbox.backends.seatbelt import SeatbeltStarter, write_profile
 from codeloop.workspace.sandbox.policy import PolicyInput, PolicyMaker, SandboxGrants, SandboxPolicy
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher
+from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
 from codeloop.workspace.sandbox.sandbox_report import SandboxReport
-from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxUnavailable
+from codeloop.workspace.sandbox.sandboxes import Sandboxes
 
 TEMPORARY = Path("/private/var/folders/x/T/codeloop-1")
 HOME = Path("/Users/ann")

@@ -37,7 +37,8 @@ from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, SandboxGra
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, protect_own_memory
 from codeloop.workspace.sandbox.program_profile import ProfilePolicyMaker, ProgramProfile, widen_profile
 from codeloop.workspace.sandbox.protected_files import SandboxWatch
-from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes, SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxUnavailable
+from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from codeloop.workspace.sandbox.shortcomings import describe_for_model, describe_for_user
 
 _CLIENT = "program"

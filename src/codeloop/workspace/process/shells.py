@@ -37,7 +37,8 @@ from codeloop.workspace.sandbox.policy import NO_GRANTS, PolicyInput, PolicyMake
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, ProcessStarter, protect_own_memory
 from codeloop.workspace.sandbox.protected_files import NO_WATCH, ProtectedFiles, SandboxWatch
 from codeloop.workspace.sandbox.refusals import ASK_OUTSIDE, SandboxedStart, find_all_refusals
-from codeloop.workspace.sandbox.sandboxes import Sandbox, Sandboxes
+from codeloop.workspace.sandbox.sandbox import Sandbox
+from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from codeloop.workspace.sandbox.secret_variables import (
     HIDDEN_VARIABLE_TEXT,
     explain_hidden_variable,

@@ -22,7 +22,7 @@ from codeloop.workspace.git.planted.repositories import ProjectRepositories
 from codeloop.workspace.sandbox.git_folders import GitFolders
 from codeloop.workspace.sandbox.name_watch import NameWatch
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any, list_outside
-from codeloop.workspace.sandbox.sandboxes import Sandbox
+from codeloop.workspace.sandbox.sandbox import Sandbox
 
 # The largest file whose content is remembered.
 _MAX_BYTES = 1024 * 1024

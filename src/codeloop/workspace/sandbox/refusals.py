@@ -18,7 +18,7 @@ from codeloop.workspace.sandbox.paths.home_paths import CACHES
 from codeloop.workspace.sandbox.paths.linked_paths import is_below_any
 from codeloop.workspace.sandbox.paths.restricted_paths import TEMPORARY_FOLDERS
 from codeloop.workspace.sandbox.policy import SandboxPolicy
-from codeloop.workspace.sandbox.sandboxes import Sandbox
+from codeloop.workspace.sandbox.sandbox import Sandbox
 
 _REFUSAL_WORDS = (
     r"\b(?:[Rr]ead-only file ?system|[Pp]ermission denied|[Oo]peration not permitted|[Dd]evice or resource busy"

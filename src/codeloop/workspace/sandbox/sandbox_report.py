@@ -15,7 +15,7 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
 from codeloop.workspace.sandbox.secret_variables import find_secret_variables
 from codeloop.workspace.sandbox.shortcomings import list_shortcomings
 

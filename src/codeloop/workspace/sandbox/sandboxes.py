@@ -11,9 +11,7 @@ from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple
-
-from msgspec import Struct
+from typing import TYPE_CHECKING
 
 from codeloop.schema.limits import SANDBOXES_KEPT
 from codeloop.schema.wire import replace
@@ -33,6 +31,13 @@ from codeloop.workspace.sandbox.private_folders import (
     make_layer_name,
 )
 from codeloop.workspace.sandbox.process_launcher import ProcessLauncher, ProcessStarter
+from codeloop.workspace.sandbox.sandbox import (
+    MOUNTING_BACKENDS,
+    Backend,
+    Sandbox,
+    SandboxEnvironment,
+    SandboxUnavailable,
+)
 from codeloop.workspace.sandbox.secret_variables import find_hidden_variables, hide_variables
 from codeloop.workspace.sandbox.temporary_folder import TemporaryFolder, make_temporary_folder
 
@@ -41,80 +46,14 @@ if TYPE_CHECKING:
 
 # Linux follows this many links in one path; then it fails with ELOOP.
 _MAX_LINKS = 40
-_MOUNTING_BACKENDS = ("namespaces", "bubblewrap")
 # Where other programs replace hidden files without pause, every second attempt or so succeeds.
 _ATTEMPTS = 20
-Backend = Literal["namespaces", "bubblewrap", "landlock", "sandbox-exec"]
 # In the order in which they are tried; docs/decisions/0019 says why bubblewrap comes second.
 _BACKENDS_BY_SYSTEM: dict[str, tuple[Backend, ...]] = {
     "linux": ("namespaces", "bubblewrap", "landlock"),
     "darwin": ("sandbox-exec",),
 }
 BACKENDS = _BACKENDS_BY_SYSTEM.get(sys.platform, ())
-
-
-class SandboxUnavailable(OSError):
-    """No sandbox works on this machine; the text gives each backend's reason."""
-
-
-class SandboxEnvironment(NamedTuple):
-    """The environment of a program in a sandbox, and the user's variables that it does not hold."""
-
-    variables: dict[str, str]
-    hidden: dict[str, str]
-
-
-class Sandbox(Struct, frozen=True):
-    """A working sandbox.
-
-    `backend`: what enforces it; `starter` starts programs in it; `identities`: those of the files at its paths when it
-    was made, which show whether one was replaced since; `git`: the private git folders that are mounted in it.
-    """
-
-    backend: Backend
-    policy: SandboxPolicy
-    starter: ProcessStarter
-    identities: tuple[bytes, ...]
-    git: PreparedGit = PreparedGit()
-
-    @property
-    def covered_folders(self) -> tuple[Path, ...]:
-        """The git directories that its commands don't write to."""
-        return self.policy.git_folders if self.git.mounts else ()
-
-    @property
-    def own_network(self) -> ProcessStarter | None:
-        """The starter that opens sockets in its own network; None: it has the shared one, or under Landlock none."""
-        # A network namespace can't be handed to bubblewrap, which starts as another user.
-        return self.starter if self.backend in {"bubblewrap", "sandbox-exec"} else None
-
-    @property
-    def has_private_folders(self) -> bool:
-        """Whether private folders are mounted as `/tmp`, the home and caches; otherwise variables point to some."""
-        return self.backend in _MOUNTING_BACKENDS
-
-    @property
-    def lacks(self) -> frozenset[str]:
-        """What it does without on this machine, see `Confinement` in `launcher/confine.py`."""
-        # Two sandboxes can't mount the same layer, and bubblewrap makes each by itself.
-        has_layers = self.backend != "bubblewrap" or not self.policy.layered
-        return self.starter.lacks if has_layers else self.starter.lacks | {"layers"}
-
-    @property
-    def weakness(self) -> str:
-        """The reason why its commands need permission as if there were no sandbox; "" where it protects."""
-        # The start-up files of the user's shell lie in the home.
-        if self.policy.holds_home:
-            return "the project holds your home, with all that your own programs start from"
-        # Landlock can't hide a file in a writable folder.
-        if self.backend == "landlock" and self.policy.has_secrets:
-            return "it can't hide the secrets of this project (.env and the like)"
-        return ""
-
-    @property
-    def is_protective(self) -> bool:
-        """Whether it protects, so that its commands need no permission."""
-        return not self.weakness
 
 
 class Sandboxes:
@@ -168,7 +107,7 @@ class Sandboxes:
             return await self._find_or_make(policy)
 
     async def _find_or_make(self, policy: SandboxPolicy) -> Sandbox:
-        can_mount = any(each in _MOUNTING_BACKENDS and each not in self.refused for each in self._backends)
+        can_mount = any(each in MOUNTING_BACKENDS and each not in self.refused for each in self._backends)
         git = await self.git.prepare(policy) if can_mount else PreparedGit()
         # A mount covers a file, not a path: where a file was replaced, the new one is not covered.
         identities = (*identify_files(policy), *git.identities)
@@ -224,7 +163,7 @@ class Sandboxes:
 
     def find_network(self, sandbox: Sandbox) -> ProcessStarter | None:
         """Return the starter in the network that a sandbox's commands have for themselves; None: they have none."""
-        if sandbox.backend not in _MOUNTING_BACKENDS or sandbox.policy.network == "on":
+        if sandbox.backend not in MOUNTING_BACKENDS or sandbox.policy.network == "on":
             return None
         return sandbox.own_network or self._network
 
@@ -332,7 +271,7 @@ class Sandboxes:
             if backend in self.refused:
                 continue
             try:
-                mounted = git if backend in _MOUNTING_BACKENDS else PreparedGit()
+                mounted = git if backend in MOUNTING_BACKENDS else PreparedGit()
                 return await self._start_again(backend, policy, self._temporary.path, mounted)
             except (OSError, TimeoutError) as error:
                 if any(sandbox.backend == backend for sandbox in self._sandboxes):

@@ -3,7 +3,7 @@
 from collections.abc import Collection
 
 from codeloop.schema.config import SandboxConfig
-from codeloop.workspace.sandbox.sandboxes import Sandbox
+from codeloop.workspace.sandbox.sandbox import Sandbox
 
 NO_SANDBOX_NOTICE = (
     "No sandbox can be had on this machine, so commands run without one, and the profile auto asks about those that "

@@ -12,7 +12,8 @@ import pytest
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.shells import CommandResult, ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
+from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from tests.support.sandbox_support import list_sandbox_params
 
 GET = """

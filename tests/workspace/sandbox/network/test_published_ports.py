@@ -15,7 +15,8 @@ from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.process.background_jobs import Job
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
-from codeloop.workspace.sandbox.sandboxes import Sandboxes, SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
+from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from tests.support.free_port import find_free_port
 from tests.support.sandbox_support import list_sandbox_params
 from tests.support.scripted_project import wait_until

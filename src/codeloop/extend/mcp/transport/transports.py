@@ -30,7 +30,7 @@ from codeloop.schema.limits import MCP_LIST, MCP_MESSAGE, MCP_START, MCP_STOP
 from codeloop.schema.wire import JSON
 from codeloop.workspace.process.program_log import ProgramLog
 from codeloop.workspace.process.program_sandboxes import ProgramSandbox, ProgramSandboxes
-from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
 
 if TYPE_CHECKING:
     from types import TracebackType

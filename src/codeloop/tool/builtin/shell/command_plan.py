@@ -24,7 +24,7 @@ from codeloop.workspace.process.program_sandboxes import make_policy, make_polic
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.paths.denied_paths import has_denials
 from codeloop.workspace.sandbox.policy import NO_GRANTS
-from codeloop.workspace.sandbox.sandboxes import Sandbox, SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import Sandbox, SandboxUnavailable
 from codeloop.workspace.sandbox.shortcomings import describe_for_user
 
 _NO_TOUCHES = Touches()

@@ -29,7 +29,7 @@ from codeloop.workspace.process.command_result import CommandResult
 from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.launcher.mounts import LAYERS_SUFFIX
 from codeloop.workspace.sandbox.policy import SandboxPolicy
-from codeloop.workspace.sandbox.sandboxes import Sandbox
+from codeloop.workspace.sandbox.sandbox import Sandbox
 
 _SUBMODULE_MODE, _LINK_MODE = "160000", "120000"
 # More than the average size of a row in git's listings, so that the cap on their bytes only stops longer listings.

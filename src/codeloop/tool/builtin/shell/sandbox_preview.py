@@ -15,7 +15,7 @@ from codeloop.tool.builtin.shell.touched_files import find_touched_files
 from codeloop.workspace.process.program_sandboxes import make_policy, make_policy_input
 from codeloop.workspace.process.shells import ShellContext
 from codeloop.workspace.sandbox.policy import SandboxPolicy
-from codeloop.workspace.sandbox.sandboxes import SandboxUnavailable
+from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
 from codeloop.workspace.workspace import Workspace
 
 Accessibility = Literal["free", "opened", "blocked"]
