@@ -197,10 +197,13 @@ def last_work(server: ModelServer) -> ReceivedRequest:
 
 
 def is_prompt(message: dict[str, Any]) -> bool:
-    """Return whether a message is what a person said, and not a result."""
-    content = message.get("content")
-    results = isinstance(content, list) and any(block.get("type") == "tool_result" for block in content)
-    return message["role"] == "user" and not results
+    """Return whether a message is what a person said, and neither a result nor how a command ended by itself."""
+    content: str | list[dict[str, Any]] = message.get("content") or ""
+    blocks = [{"text": content}] if isinstance(content, str) else content
+    results = any(block.get("type") == "tool_result" for block in blocks)
+    # When that is told depends on who is quicker.
+    is_told = all(block.get("text", "").startswith("<system-reminder>bash_") for block in blocks)
+    return message["role"] == "user" and not results and not is_told
 
 
 def call(tool: str, /, *, call_id: str = "call_1", **arguments: Any) -> Answer:
