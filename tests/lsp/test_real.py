@@ -6,8 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from codeloop.app.language import servers
 from codeloop.lsp.client.diagnostic import format_new_diagnostics
 from tests.lsp.real import CASES, Case, Real, real_server
+from tests.support.patient_limits import LONG_LIMIT
 from tests.tool.context import TestContext
 from tests.tool.small_project import answer
 
@@ -69,7 +71,12 @@ async def test_what_a_server_knows(real: tuple[Real, TestContext], name: str) ->
 
 
 @pytest.mark.parametrize("name", ["ty", "basedpyright", "typescript"])
-async def test_an_error_in_a_file_that_nobody_read(real: tuple[Real, TestContext], name: str) -> None:
+async def test_an_error_in_a_file_that_nobody_read(
+    real: tuple[Real, TestContext], name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        servers, "LSP_DEPENDENT_FILES_TIME", LONG_LIMIT
+    )  # a busy machine searches longer for who uses it
     it, case = real[0], CASES[name]
     ending = Path(case.file).suffix
     imported = "from a import double\n" if ending == ".py" else 'import { double } from "./a";\n'
