@@ -74,9 +74,7 @@ async def test_what_a_server_knows(real: tuple[Real, TestContext], name: str) ->
 async def test_an_error_in_a_file_that_nobody_read(
     real: tuple[Real, TestContext], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        servers, "LSP_DEPENDENT_FILES_TIME", LONG_LIMIT
-    )  # a busy machine searches longer for who uses it
+    monkeypatch.setattr(servers, "LSP_DEPENDENT_FILES_TIME", LONG_LIMIT)
     it, case = real[0], CASES[name]
     ending = Path(case.file).suffix
     imported = "from a import double\n" if ending == ".py" else 'import { double } from "./a";\n'
