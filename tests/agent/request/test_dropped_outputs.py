@@ -33,8 +33,6 @@ def find(steps: int, prices: Prices, *, again: bool = True) -> list[ToolPart]:
 @pytest.mark.parametrize(
     ("steps", "prices", "is_worth"),
     [
-        (1, NO_DISCOUNT, False),
-        (7, NO_DISCOUNT, False),
         (8, NO_DISCOUNT, True),
         (8, CLAUDE, False),
         (16, CLAUDE, True),
@@ -45,6 +43,15 @@ def find(steps: int, prices: Prices, *, again: bool = True) -> list[ToolPart]:
 def test_the_prices_decide(steps: int, prices: Prices, *, is_worth: bool) -> None:
     assert len(find(steps, prices)) == (steps - 1) * is_worth
     assert not find(steps, prices, again=False), "what nothing superseded stays"
+
+
+@pytest.mark.parametrize("steps", range(1, 8))
+def test_a_later_turn_is_not_checked_before_its_own_eighth_step(steps: int) -> None:
+    later = [
+        Entry(replace(entry.info, id=f"msg_1{n:03}"), entry.parts) for n, entry in enumerate(turn(steps, again=True))
+    ]
+    view = Conversation(SESSION, (*turn(8, again=True), *later))
+    assert not RequestCache().select_outputs_to_drop(view, replace(INFO, prices=NO_DISCOUNT), 99)
 
 
 def test_what_left_stays_out_and_the_request_grows_on_from_there() -> None:
