@@ -135,6 +135,33 @@ _UNSUPPORTED_KEYS: tuple[KeyPath, ...] = (
 """Settings of OpenCode that are not supported yet: each causes a warning, so that nobody relies on it."""
 
 
+_WAYS: tuple[tuple[KeyPath, str], ...] = (
+    (("experimental", "batch_tool"), 'allow the tool by `"permission": {"batch": "allow"}`'),
+    (("experimental", "primary_tools"), "deny tools to subagents by `agent.NAME.permission`"),
+    (("experimental", "mcp_timeout"), "set `timeout` of each server in `mcp`"),
+    (("autoupdate",), "update codeloop as you have installed it"),
+    (("references",), "name the files in `instructions`"),
+    (("reference",), "name the files in `instructions`"),
+    (("subagent_depth",), "limit subagents by `subagents`"),
+    *(((name,), "set it in tui.json") for name in ("theme", "keybinds", "tui", "layout")),
+    (("skills", "urls"), "copy the skills to a folder, and name it in `skills.paths`"),
+    (("server", "mdns"), "name the address of the server to its clients"),
+    (("server", "mdnsDomain"), "name the address of the server to its clients"),
+    (("share",), "write a page by `codeloop share`"),
+    (("autoshare",), "write a page by `codeloop share`"),
+    (("instructions", "*"), "save the page as a file, and name that"),
+)
+"""What to do instead of settings that are not supported."""
+
+
+def find_way(keys: KeyPath) -> str:
+    """Return what to do instead of a setting that is not supported; "": there is nothing."""
+    for prefix, way in _WAYS:
+        if len(prefix) == len(keys) and all(part in ("*", key) for part, key in zip(prefix, keys, strict=True)):
+            return way
+    return ""
+
+
 class UnknownKey(NamedTuple):
     """An unknown key, with similar known keys. `is_dropped`: the key has no effect; False: it is passed on.
 
@@ -217,7 +244,9 @@ def find_unsupported_keys(raw: JSON) -> Iterator[KeyPath]:
         for keys, value in find_values(raw, prefix):
             # A setting that is switched off is not missed.
             if value and not (is_object(value) and value.get("enabled") is False):
-                yield keys
+                # Each experiment is a setting of its own, with a way of its own.
+                is_group = keys == ("experimental",) and is_object(value)
+                yield from ((*keys, name) for name, each in value.items() if each) if is_group else (keys,)
     if raw.get("share") == "auto" or raw.get("autoshare") is True:
         yield ("share",) if "share" in raw else ("autoshare",)
     yield from (keys for keys, value in find_values(raw, ("compaction", "prune")) if value is False)
