@@ -7,13 +7,21 @@ A pattern in angle brackets stands for a kind of file (FILE_KINDS in `rules.py`)
 that act on other machines (TRAIT_PATTERNS and REMOTE_PATTERN in `schema/permission.py`).
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from functools import lru_cache
 from pathlib import Path
 
 from codeloop.kit.wildcard import expand_home
 from codeloop.permission.rules import FILE_KINDS
-from codeloop.schema.permission import OFFER_PATTERN, REMOTE_PATTERN, Action, PermissionRule, Profile, Ruleset
+from codeloop.schema.permission import (
+    LOSS_PATTERN,
+    OFFER_PATTERN,
+    REMOTE_PATTERN,
+    Action,
+    PermissionRule,
+    Profile,
+    Ruleset,
+)
 
 
 def _make_rules(permission: str, action: Action, *patterns: str) -> list[PermissionRule]:
@@ -27,41 +35,6 @@ def _make_rules_for_each(action: Action, permissions: str) -> Ruleset:
 _SECRET_FILE_RULES: Ruleset = tuple(_make_rules("read", "ask", "<secret>"))
 # Files that are asked about even under a blanket rule; which files these are is in `kit/guarded_paths.py`.
 _PROTECTED_FILE_RULES: Ruleset = tuple(_make_rules("edit", "ask", "<protected>"))
-
-
-# By subcommand of git, the options with which it discards work, rewrites a commit or passes over the checks of hooks;
-# git accepts the long ones shortened. `""`: it does so with any words. What the agent has made itself is no exception:
-# nobody knows which of its commits others have seen.
-_GIT_LOSSES = {
-    "commit": ("--am", "-n", "--no-v"),
-    "merge": ("--no-verif",),
-    "am": ("--no-verif",),
-    "rebase": ("--no-verif",),
-    "reset": ("--h",),
-    "checkout": ("-f", "--force"),
-    "switch": ("-f", "--force", "--discard"),
-    "clean": ("-f", "-df", "-xf", "-dxf", "-xdf", "--force"),
-    "branch": ("-D", "-f", "-M", "-C", "--force"),
-    "tag": ("-f", "-d", "--force", "--delete"),
-    "worktree remove": ("-f", "--force"),
-    "update-ref": ("-d",),
-    "stash drop": ("",),
-    "stash clear": ("",),
-    "reflog expire": ("",),
-    "reflog delete": ("",),
-    "filter-branch": ("",),
-}
-
-
-def _list_git_losses() -> Iterator[str]:
-    """Yield the patterns of the commands of `_GIT_LOSSES`, with the option first or behind others."""
-    for subcommand, options in _GIT_LOSSES.items():
-        for option in options:
-            if option:
-                yield f"git {subcommand} {option}*"
-                yield f"git {subcommand} * {option}*"
-            else:
-                yield f"git {subcommand} *"
 
 
 _READ_ONLY_BASH_RULES = (*_make_rules("bash", "deny"), *_make_rules("bash", "allow", "<read-only>"))
@@ -95,7 +68,7 @@ _LAST_RULES: dict[Profile, Ruleset] = {
     "auto": (
         *_make_rules("bash", "ask"),
         *_make_rules("bash", "allow", "<read-only>", "<sandboxed>"),
-        *_make_rules("bash", "ask", REMOTE_PATTERN, *_list_git_losses()),
+        *_make_rules("bash", "ask", REMOTE_PATTERN, LOSS_PATTERN),
         *_make_rules("external_directory", "allow", "<sandboxed>"),
     ),
     "plan": _READ_ONLY_AGENT_RULES["plan"],
