@@ -1,4 +1,4 @@
-"""What `tool_output` and `commands` of the configuration do to what a model reads, in the real program."""
+"""What `tool_output` of the configuration does to what a model reads, and where paths start, in the real program."""
 
 from pathlib import Path
 from typing import Any
@@ -39,16 +39,6 @@ def test_every_tool_keeps_to_the_configured_bounds(
     told = run_calls(desk, *calls, tool_output=settings)
     for text, size in zip(told, shown, strict=True):
         assert size * 0.8 < len(text) <= size + 400, text[-300:]
-
-
-@pytest.mark.slow
-def test_the_timeouts_of_commands_are_configured(tmp_path: Path) -> None:
-    desk = Desk(tmp_path)
-    calls = (bash("sleep 60", "c1"), call("bash", call_id="c2", command="sleep 60", timeout=100_000))
-    told = run_calls(desk, *calls, commands={"timeout": 1_000, "max_timeout": 2_000})
-    assert "after its timeout of 1000 ms" in told[0]
-    assert "Give a timeout (at most 2000 ms)" in told[0]
-    assert "Its timeout was lowered to 2000 ms, the longest." in told[1]
 
 
 @pytest.mark.slow

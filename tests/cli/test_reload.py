@@ -148,7 +148,7 @@ def test_attach_shows_what_is_ignored_and_what_does_nothing_yet(tmp_path: Path) 
             ):
                 said = done.stderr
                 assert said.count("is not trusted, so its configuration can only tighten yours. Ignored: ") == 1
-                assert said.count("Not supported yet and ignored: experimental (") == 1
+                assert said.count("Not supported yet and ignored: experimental.x (") == 1
                 assert said.count("Did you mean `permission`?") == 1
                 assert done.returncode == 0
         finally:

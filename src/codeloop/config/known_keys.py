@@ -53,6 +53,8 @@ _OTHER_KNOWN_KEYS: dict[type[msgspec.Struct], frozenset[str]] = {
 }
 _OTHER_SHAPES = frozenset(("permissions", "policies", "agents"))
 """Keys of OpenCode 2 that are read (`config/forms/version_two.py`), and suggested to nobody."""
+_FOREIGN_KEYS = frozenset(("mcpServers",))
+"""Keys of other programs' files, in entries that ours don't have; `_WAYS` says what takes them."""
 _PERMISSION_NAMES = frozenset(
     (
         *("*", "read", "edit", "write", "multiedit", "apply_patch", "patch", "glob", "grep", "list", "bash", "task"),
@@ -125,6 +127,7 @@ _RULE_LISTS: tuple[KeyPath, ...] = (
 )
 """Rules in the form of OpenCode 2: lists of objects with `action`."""
 _UNSUPPORTED_KEYS: tuple[KeyPath, ...] = (
+    *((name,) for name in _FOREIGN_KEYS),
     *((name,) for name in ("experimental", "autoupdate", "references")),
     *((name,) for name in ("reference", "subagent_depth", "attachment", "enterprise")),
     *((name,) for name in ("theme", "keybinds", "tui", "layout")),
@@ -133,6 +136,34 @@ _UNSUPPORTED_KEYS: tuple[KeyPath, ...] = (
     *(("server", name) for name in ("mdns", "mdnsDomain")),
 )
 """Settings of OpenCode that are not supported yet: each causes a warning, so that nobody relies on it."""
+
+
+_WAYS: tuple[tuple[KeyPath, str], ...] = (
+    (("experimental", "batch_tool"), 'allow the tool by `"permission": {"batch": "allow"}`'),
+    (("experimental", "primary_tools"), "deny tools to subagents by `agent.NAME.permission`"),
+    (("experimental", "mcp_timeout"), "set `timeout` of each server in `mcp`"),
+    (("mcpServers",), "give it to `codeloop mcp add`, as `codeloop mcp add '{\"mcpServers\": ...}'`"),
+    (("autoupdate",), "update codeloop as you have installed it"),
+    (("references",), "name the files in `instructions`"),
+    (("reference",), "name the files in `instructions`"),
+    (("subagent_depth",), "limit subagents by `subagents`"),
+    *(((name,), "set it in tui.json") for name in ("theme", "keybinds", "tui", "layout")),
+    (("skills", "urls"), "copy the skills to a folder, and name it in `skills.paths`"),
+    (("server", "mdns"), "name the address of the server to its clients"),
+    (("server", "mdnsDomain"), "name the address of the server to its clients"),
+    (("share",), "write a page by `codeloop share`"),
+    (("autoshare",), "write a page by `codeloop share`"),
+    (("instructions", "*"), "save the page as a file, and name that"),
+)
+"""What to do instead of settings that are not supported."""
+
+
+def find_way(keys: KeyPath) -> str:
+    """Return what to do instead of a setting that is not supported; "": there is nothing."""
+    for prefix, way in _WAYS:
+        if len(prefix) == len(keys) and all(part in ("*", key) for part, key in zip(prefix, keys, strict=True)):
+            return way
+    return ""
 
 
 class UnknownKey(NamedTuple):
@@ -158,7 +189,7 @@ def find_unknown_keys(value: Any, kind: type[msgspec.Struct] = Config, keys: Key
         return
     known_keys = list_settings(kind) | _OTHER_KNOWN_KEYS.get(kind, frozenset())
     for key in value:
-        if key not in known_keys and (keys or key not in _OTHER_SHAPES):
+        if key not in known_keys and (keys or key not in _OTHER_SHAPES | _FOREIGN_KEYS):
             yield UnknownKey((*keys, key), find_similar(key, sorted(known_keys)))
     for name, section, is_many in _SECTIONS.get(kind, ()):
         inner = value.get(name)
@@ -217,7 +248,9 @@ def find_unsupported_keys(raw: JSON) -> Iterator[KeyPath]:
         for keys, value in find_values(raw, prefix):
             # A setting that is switched off is not missed.
             if value and not (is_object(value) and value.get("enabled") is False):
-                yield keys
+                # Each experiment is a setting of its own, with a way of its own.
+                is_group = keys == ("experimental",) and is_object(value)
+                yield from ((*keys, name) for name, each in value.items() if each) if is_group else (keys,)
     if raw.get("share") == "auto" or raw.get("autoshare") is True:
         yield ("share",) if "share" in raw else ("autoshare",)
     yield from (keys for keys, value in find_values(raw, ("compaction", "prune")) if value is False)

@@ -10,7 +10,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.config.forms.normalise import NormalisedValues, normalise_layer
-from codeloop.config.known_keys import find_unknown_keys, find_unsupported_keys
+from codeloop.config.known_keys import find_unknown_keys, find_unsupported_keys, find_way
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.references import REFERENCE_PATTERN, replace_references
@@ -270,7 +270,9 @@ def _warn_of_unsupported_keys(layers: list[Layer]) -> list[str]:
     if not names:
         return []
     texts = [f"{name} ({position})" for name, position in names.items()]
-    return [f"Not supported yet and ignored: {_join_names(texts)}."]
+    ways = {format_keys(keys): find_way(keys) for layer in layers for keys in find_unsupported_keys(layer.raw)}
+    instead = "".join(f" Instead of {name}, {way}." for name, way in ways.items() if way)
+    return [f"Not supported yet and ignored: {_join_names(texts)}.{instead}"]
 
 
 def _explain_ignored(why: str, names: list[str]) -> str:

@@ -19,6 +19,7 @@ from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
 from codeloop.schema.wire import JSON
 
 # In ascending precedence, as in all tables of this module: codeloop's own files come last.
+COMMAND_TIMEOUT = "OPENCODE_EXPERIMENTAL_BASH_DEFAULT_TIMEOUT_MS"
 OPENCODE_FILES = ("config.json", "opencode.json", "opencode.jsonc")
 PROJECT_FILES = ("opencode.json", "opencode.jsonc", "codeloop.json", "codeloop.jsonc")
 CODELOOP_FILES = ("codeloop.json", "codeloop.jsonc")
@@ -177,6 +178,11 @@ def _read_named_sources(
         if layer is None:
             raise CodeloopError(f"The configuration file {file} does not exist. Check --config and CODELOOP_CONFIG.")
         yield layer
+    # What else OpenCode reads from variables has no setting: `app/doctor/setup_checks.py` names it.
+    if (milliseconds := environment.get(COMMAND_TIMEOUT, "")).isascii() and milliseconds.isdigit():
+        settings: JSON = {"commands": {"timeout": int(milliseconds)}}
+        if settings["commands"]["timeout"]:
+            yield Layer("environment", COMMAND_TIMEOUT, project_root.directory, Document("", settings))
     for name in ("OPENCODE_CONFIG_CONTENT", "CODELOOP_CONFIG_CONTENT"):
         if text := environment.get(name):
             # Python keeps bytes that are not UTF-8 as surrogates, which the parser does not accept.

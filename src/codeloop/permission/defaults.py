@@ -13,7 +13,15 @@ from pathlib import Path
 
 from codeloop.kit.wildcard import expand_home
 from codeloop.permission.rules import FILE_KINDS
-from codeloop.schema.permission import OFFER_PATTERN, REMOTE_PATTERN, Action, PermissionRule, Profile, Ruleset
+from codeloop.schema.permission import (
+    LOSS_PATTERN,
+    OFFER_PATTERN,
+    REMOTE_PATTERN,
+    Action,
+    PermissionRule,
+    Profile,
+    Ruleset,
+)
 
 
 def _make_rules(permission: str, action: Action, *patterns: str) -> list[PermissionRule]:
@@ -60,7 +68,7 @@ _LAST_RULES: dict[Profile, Ruleset] = {
     "auto": (
         *_make_rules("bash", "ask"),
         *_make_rules("bash", "allow", "<read-only>", "<sandboxed>"),
-        *_make_rules("bash", "ask", REMOTE_PATTERN),
+        *_make_rules("bash", "ask", REMOTE_PATTERN, LOSS_PATTERN),
         *_make_rules("external_directory", "allow", "<sandboxed>"),
     ),
     "plan": _READ_ONLY_AGENT_RULES["plan"],

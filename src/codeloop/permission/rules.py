@@ -11,7 +11,9 @@ from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
 from codeloop.kit.wildcard import MARKS, covers, expand_home, matches, overlaps
+from codeloop.permission.git_losses import discards_work
 from codeloop.schema.permission import (
+    LOSS_PATTERN,
     OFFER_PATTERN,
     REMOTE_PATTERN,
     TRAIT_PATTERNS,
@@ -111,8 +113,9 @@ def decide(need: Need, *rulesets: Ruleset, grants: Ruleset = ()) -> Verdict:
     asking: PermissionRule | None = None
     allowing: PermissionRule | None = None
     for pattern in need.patterns:
-        relevant = [rule for rule in rules if rule.pattern != REMOTE_PATTERN or pattern in need.remote]
-        rule = _find_deciding_rule(pattern, need.spellings.get(pattern, ()), relevant) or DEFAULT_RULE
+        spellings = need.spellings.get(pattern, ())
+        relevant = [rule for rule in rules if _is_relevant(rule, pattern, spellings, need)]
+        rule = _find_deciding_rule(pattern, spellings, relevant) or DEFAULT_RULE
         if rule.action == "deny":
             return Verdict("deny", (pattern,), rule)
         if rule.action == "ask" and not _is_granted(need.permission, pattern, grants):
@@ -175,7 +178,7 @@ def list_wildcards(rule: PermissionRule) -> tuple[str, ...]:
     `./src`, `src/` and `src` mean that folder with all that is in it, and `rm` means that command with any arguments;
     of a rule that allows, only what it says.
     """
-    if rule.pattern in TRAIT_PATTERNS or rule.pattern in FILE_KINDS or rule.pattern == REMOTE_PATTERN:
+    if rule.pattern in TRAIT_PATTERNS or rule.pattern in FILE_KINDS or rule.pattern in {REMOTE_PATTERN, LOSS_PATTERN}:
         return ("*",)
     return _expand_pattern(TOOL_PERMISSIONS.get(rule.permission, rule.permission), rule.pattern, rule.action)
 
@@ -261,7 +264,7 @@ def _find_possible_rule(need: Need, rules: Sequence[PermissionRule], grants: Rul
     granted = [expand_home(grant.pattern) for grant in grants if matches(need.permission, grant.permission)]
     asking: PermissionRule | None = None
     for text in need.possible:
-        relevant = [rule for rule in rules if rule.pattern != REMOTE_PATTERN or _may_be_remote(text, rule, need)]
+        relevant = [rule for rule in rules if _may_be_relevant(rule, text, need)]
         rule = _find_rule_for_text(text, relevant, is_granted=any(covers(text, pattern) for pattern in granted))
         if rule is not None and rule.action == "deny":
             return rule
@@ -269,12 +272,23 @@ def _find_possible_rule(need: Need, rules: Sequence[PermissionRule], grants: Rul
     return asking
 
 
-def _may_be_remote(text: str, rule: PermissionRule, need: Need) -> bool:
-    """Return whether a rule for `<remote>` applies to a text.
+def _is_relevant(rule: PermissionRule, text: str, spellings: Sequence[str], need: Need) -> bool:
+    """Return whether a rule applies to a text as far as `<remote>` and `<loss>` say; one with other patterns does."""
+    match rule.pattern:
+        case "<remote>":
+            return text in need.remote
+        case "<loss>":
+            return discards_work(text, spellings)
+        case _:
+            return True
+
+
+def _may_be_relevant(rule: PermissionRule, text: str, need: Need) -> bool:
+    """Return whether a rule may apply to a text with unknown parts, as `_is_relevant`.
 
     A denial applies as well where the program is unknown: the text then begins with a mark.
     """
-    return text in need.remote or (rule.action == "deny" and text[:1] in MARKS)
+    return _is_relevant(rule, text, (), need) or (rule.action == "deny" and text[:1] in MARKS)
 
 
 def _find_rule_for_text(text: str, rules: Sequence[PermissionRule], *, is_granted: bool) -> PermissionRule | None:

@@ -25,6 +25,8 @@ Trait = Literal["read-only", "sandboxed"]
 """`read-only`: it is proved to change nothing; `sandboxed`: it will run inside a sandbox."""
 TRAIT_PATTERNS: dict[str, Trait] = {f"<{trait}>": trait for trait in get_args(Trait)}
 """The patterns by which rules refer to a trait."""
+LOSS_PATTERN = "<loss>"
+"""The pattern of rules about commands of git that discard work (`permission/git_losses.py`)."""
 REMOTE_PATTERN = "<remote>"
 """The pattern of rules about commands that change something on another machine or service."""
 PERMISSIONS_OF_VERSION_TWO = {"shell": "bash", "subagent": "task", "write": "edit", "patch": "edit"}

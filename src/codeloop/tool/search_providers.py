@@ -9,6 +9,8 @@ from msgspec import Struct
 
 from codeloop.schema.config import SearchConfig
 
+ENABLE_EXA = "OPENCODE_ENABLE_EXA"
+
 
 class SearchProvider(Struct, frozen=True):
     """A search service. `key_variables`, `address_variables`: environment variables; the first that is set counts.
@@ -66,15 +68,22 @@ SEARCH_KEY_VARIABLES = tuple(name for provider in PROVIDERS for name in provider
 """The variables with keys, which child processes never get."""
 
 
+def is_switched_on(environment: Mapping[str, str], name: str) -> bool:
+    """Return whether a variable of OpenCode that is a switch is on."""
+    return environment.get(name, "").lower() in {"1", "true"}
+
+
 def choose_provider(settings: SearchConfig | None, environment: Mapping[str, str]) -> SearchProvider | None:
     """Return the service that `settings` name, else the first with a key or an address in the environment, or None.
 
-    A service that needs no key (Exa) is only used if the settings name it, so that no query leaves the machine
-    unintended.
+    A service that needs no key (Exa) is only used if the settings name it, or OpenCode's variable ENABLE_EXA is set,
+    so that no query leaves the machine unintended.
     """
     if settings is not None:
         return next((provider for provider in PROVIDERS if provider.id == settings.provider), None)
     for provider in PROVIDERS:
         if any(environment.get(name) for name in (*provider.key_variables, *provider.address_variables)):
             return provider
+    if is_switched_on(environment, ENABLE_EXA):
+        return next(provider for provider in PROVIDERS if provider.id == "exa")
     return None

@@ -21,6 +21,7 @@ from codeloop.tool.builtin.shell.background_commands import (
 )
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.tool.tool import ToolFailure, ToolResult
+from codeloop.workspace.tool_bounds import ToolBounds
 from tests.support.scripted_project import wait_until
 from tests.tool.context import TestContext, make_context
 
@@ -39,6 +40,13 @@ async def test_a_command_gives_its_output_and_metadata(tmp_path: Path) -> None:
     assert result.metadata.pop("modelNotes") == told.removeprefix("hi")
     expected = {"output": "hi\n", "exit": 3, "truncated": False, "lines": 1, "description": "Says hi"}
     assert result.metadata == expected
+
+
+async def test_a_timeout_above_the_longest_is_lowered_and_that_is_said(tmp_path: Path) -> None:
+    ctx = make_context(tmp_path)
+    ctx.workspace.bounds = ToolBounds(timeout_ms=90_000, max_timeout_ms=100_000)
+    assert "Its timeout was lowered to 100000 ms, the longest." in (await run(ctx, "true", timeout=100_001)).output
+    assert "lowered" not in (await run(ctx, "true", timeout=100_000)).output
 
 
 async def test_users_read_all_that_a_command_prints_and_no_notes_for_the_model(tmp_path: Path) -> None:

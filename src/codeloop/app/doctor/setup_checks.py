@@ -1,6 +1,6 @@
 """Checks of the setup: configuration, trust, model and key, MCP and language servers, extensions. None is started."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from pathlib import Path
 
@@ -9,6 +9,8 @@ from codeloop.app.language.servers import choose_servers
 from codeloop.app.models.open_models import make_providers
 from codeloop.app.settings import ProjectSettings
 from codeloop.config.redact import redact_address
+from codeloop.config.server_credential import PASSWORD_VARIABLES, USERNAME_VARIABLES
+from codeloop.config.sources import COMMAND_TIMEOUT
 from codeloop.extend.homes import find_homes
 from codeloop.extend.host.javascript.runtime import NoRuntime, check_runtime
 from codeloop.extend.mcp.cache.last_failures import LastFailures
@@ -18,6 +20,7 @@ from codeloop.kit.programs import find_program
 from codeloop.model.errors import ModelUnavailable
 from codeloop.model.providers import Providers
 from codeloop.schema.errors import CodeloopError
+from codeloop.tool.search_providers import ENABLE_EXA
 
 _KEY_SOURCES = {
     "configuration": "its key is in the configuration",
@@ -25,6 +28,17 @@ _KEY_SOURCES = {
     "credentials": "its key is stored",
     "none": "no key is needed",
 }
+_READ_VARIABLES = frozenset(
+    (
+        *("OPENCODE_CONFIG", "OPENCODE_CONFIG_CONTENT", COMMAND_TIMEOUT, ENABLE_EXA),
+        *(*PASSWORD_VARIABLES, *USERNAME_VARIABLES),
+        # A key of its service, which is read as that of any provider.
+        "OPENCODE_API_KEY",
+        # OpenCode sets them for its own children: codeloop may run below it.
+        *("OPENCODE", "OPENCODE_PID", "OPENCODE_RUN_ID", "OPENCODE_PROCESS_ROLE"),
+    )
+)
+"""Variables of OpenCode that are read, or mean nothing."""
 _TRUST_COMMANDS = "codeloop trust --show, then codeloop trust"
 
 
@@ -34,6 +48,14 @@ def examine_configuration(settings: ProjectSettings) -> Iterator[Finding]:
     yield Finding("configuration", "files", "ok", ", ".join(sources) or "none: built-in settings")
     for warning in settings.loaded.warnings:
         yield Finding("configuration", "files", "warning", warning)
+    if unread := _list_unread_variables(settings.environment):
+        yield Finding(
+            "configuration",
+            "variables",
+            "warning",
+            f"variables of OpenCode that codeloop does not read: {', '.join(unread)}",
+            "docs/configuration.md says which it reads, and what is set in a file instead",
+        )
     if settings.trusted:
         yield Finding("configuration", "trust", "ok", f"{settings.project_root.root} is trusted")
     elif settings.loaded.ignored or settings.distrust:
@@ -41,6 +63,10 @@ def examine_configuration(settings: ProjectSettings) -> Iterator[Finding]:
         yield Finding("configuration", "trust", "warning", reason, _TRUST_COMMANDS)
     else:
         yield Finding("configuration", "trust", "ok", "not trusted, and nothing here needs that")
+
+
+def _list_unread_variables(environment: Mapping[str, str]) -> list[str]:
+    return sorted(name for name in environment if name.startswith("OPENCODE_") and name not in _READ_VARIABLES)
 
 
 async def examine_model(settings: ProjectSettings) -> tuple[list[Finding], str]:

@@ -1,0 +1,45 @@
+"""Variables of OpenCode that have a counterpart count, and settings without one name what to do instead."""
+
+import json
+
+import pytest
+
+from codeloop.tool.search_providers import choose_provider
+from tests.config.conftest import World
+
+
+def test_the_default_timeout_of_commands_comes_from_its_variable(world: World) -> None:
+    world.globally({"commands": {"timeout": 5_000, "max_timeout": 900_000}})
+    name = "OPENCODE_EXPERIMENTAL_BASH_DEFAULT_TIMEOUT_MS"
+    config = world.load(environment={name: "300000"}).config
+    assert (config.commands.timeout, config.commands.max_timeout) == (300_000, 900_000)
+    for wrong in ("", "0", "soon", "-1"):
+        assert world.load(environment={name: wrong}).config.commands.timeout == 5_000
+
+
+@pytest.mark.parametrize(("value", "chosen"), [("1", "exa"), ("true", "exa"), ("0", ""), ("", "")])
+def test_exa_is_switched_on_as_in_opencode(value: str, chosen: str) -> None:
+    found = choose_provider(None, {"OPENCODE_ENABLE_EXA": value})
+    assert (found.id if found else "") == chosen
+    with_key = choose_provider(None, {"OPENCODE_ENABLE_EXA": value, "TAVILY_API_KEY": "x"})
+    assert with_key is not None
+    assert with_key.id == "tavily"
+
+
+@pytest.mark.parametrize(
+    ("settings", "way"),
+    [
+        ({"experimental": {"batch_tool": True}}, '"permission": {"batch": "allow"}'),
+        ({"experimental": {"primary_tools": ["bash"]}}, "agent.NAME.permission"),
+        ({"mcpServers": {"a": {"command": "x"}}}, "codeloop mcp add"),
+        ({"skills": {"urls": ["https://a.example"]}}, "skills.paths"),
+        ({"keybinds": {"leader": "ctrl+x"}}, "tui.json"),
+        ({"share": "auto"}, "codeloop share"),
+        ({"instructions": ["https://a.example/x.md"]}, "save the page as a file"),
+    ],
+)
+def test_what_is_not_supported_names_the_way_that_exists(world: World, settings: dict[str, object], way: str) -> None:
+    world.globally(settings)
+    (warning,) = world.load().warnings
+    assert "Not supported yet and ignored: " in warning
+    assert way in warning, json.dumps(warning)
