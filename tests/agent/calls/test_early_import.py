@@ -5,15 +5,17 @@ import sys
 
 import pytest
 
-from codeloop.agent.calls.early_import import end_timer, import_while_waiting
-
 PROGRAM = """
 import asyncio, sys
-from codeloop.agent.calls.early_import import import_while_waiting
+from codeloop.agent.calls.early_import import end_timer, import_while_waiting
 
 async def main():
-    assert "codeloop.tool.builtin.shell.bash" not in sys.modules
     assert import_while_waiting({"read"}) is None
+    early = import_while_waiting({"edit"})
+    end_timer(early)
+    end_timer(None)
+    assert early.cancelled()
+    assert "codeloop.tool.builtin.shell.bash" not in sys.modules
     import_while_waiting({"bash", "read"})
     while not hasattr(sys.modules.get("codeloop.tool.builtin.shell.bash"), "bash"):
         await asyncio.sleep(0.01)
@@ -25,14 +27,5 @@ asyncio.run(main())
 
 
 @pytest.mark.slow
-def test_what_an_offered_tool_needs_is_imported_while_the_model_is_waited_for() -> None:
+def test_what_an_offered_tool_needs_is_imported_unless_the_answer_comes_first() -> None:
     subprocess.run([sys.executable, "-c", PROGRAM], check=True, timeout=120)
-
-
-async def test_an_answer_that_comes_first_ends_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delitem(sys.modules, "codeloop.tool.builtin.files.edit", raising=False)
-    timer = import_while_waiting({"edit"})
-    assert timer is not None
-    end_timer(timer)
-    assert timer.cancelled()
-    end_timer(None)
