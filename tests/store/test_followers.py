@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import Event, PartRemoved, PartUpdated, SessionUpdated, StampedEvent, get_session_id
-from codeloop.schema.limits import STORE_EVENTS, STORE_POLL_IDLE, STORE_QUEUE_EVENTS
+from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_IDLE, STORE_POLL_REST, STORE_QUEUE_EVENTS
 from codeloop.schema.live_events import Delta, PartDelta
 from codeloop.schema.wire import replace
 from codeloop.store.outbox import LARGE_EVENT, PRUNE_INTERVAL
@@ -226,10 +226,25 @@ async def test_a_follower_of_a_tree_reads_of_other_processes_only_what_concerns_
     elsewhere.close()
 
 
+async def test_a_follower_that_finds_nothing_polls_ever_less_often(path: Path) -> None:
+    store = Store(path)
+    waiting = asyncio.ensure_future(anext(store.follow()))
+    await asyncio.sleep(0)
+    polls, seconds = store._followers, list[float]()
+    for count in (0, 250, 500):
+        polls._empty_polls = count
+        seconds.append(polls._get_poll_seconds())
+    assert seconds == [STORE_POLL.seconds, STORE_POLL_IDLE.seconds, STORE_POLL_REST.seconds]
+    store.append(created(session()))
+    await asyncio.wait_for(waiting, 60)
+    assert polls._get_poll_seconds() == STORE_POLL.seconds
+    store.close()
+
+
 async def test_events_of_others_do_not_keep_a_follower_of_a_tree_polling_fast(
     path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("codeloop.store.followers.FAST_POLL_COUNT", 2)
+    monkeypatch.setattr("codeloop.store.followers.FAST_POLL_COUNT", 3)
     here, elsewhere = Store(path), Store(path)
     own, other = session(), session()
     here.append(created(own), created(other))

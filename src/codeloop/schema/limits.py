@@ -37,6 +37,7 @@ LEASE_TIME = Limit(
 STORE_BUSY_TIME = Limit("store.busy", 10_000, "ms", "waiting for another process's transaction, then an error")
 STORE_POLL = Limit("store.poll", 40, "ms", "how often a follower looks for other processes' events")
 STORE_POLL_IDLE = Limit("store.poll_idle", 200, "ms", "the same, once there was no event for ten seconds")
+STORE_POLL_REST = Limit("store.poll_rest", 2_000, "ms", "the same, once there was no event for a minute")
 STORE_QUEUE_EVENTS = Limit(
     "store.queue", 20_000, "count", "live events that wait for one slow follower; deltas beyond are dropped"
 )

@@ -11,12 +11,12 @@ from collections.abc import AsyncGenerator, Collection, Iterable, Iterator
 
 from codeloop.schema.errors import GapError
 from codeloop.schema.event import PartUpdated, StampedEvent, StoredEvent, get_session_id
-from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_IDLE, STORE_QUEUE_EVENTS
+from codeloop.schema.limits import STORE_EVENTS, STORE_POLL, STORE_POLL_IDLE, STORE_POLL_REST, STORE_QUEUE_EVENTS
 from codeloop.schema.live_events import LiveEvent
 from codeloop.store.outbox import Outbox
 
 FAST_POLL_COUNT = 250
-"""Polling slows down after this number of polls in a row that found no event for a follower."""
+"""Polling slows down after this number of polls in a row that found no event for a follower, and after twice that."""
 
 
 def read_event_range(
@@ -157,7 +157,9 @@ class Followers:
 
     def _get_poll_seconds(self) -> float:
         """Return the seconds until the next poll: longer after many polls that found nothing."""
-        return STORE_POLL.seconds if self._empty_polls < FAST_POLL_COUNT else STORE_POLL_IDLE.seconds
+        if self._empty_polls < FAST_POLL_COUNT:
+            return STORE_POLL.seconds
+        return STORE_POLL_IDLE.seconds if self._empty_polls < 2 * FAST_POLL_COUNT else STORE_POLL_REST.seconds
 
     def _stop_timer(self) -> None:
         if not self._followers and self._timer is not None:

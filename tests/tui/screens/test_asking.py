@@ -83,7 +83,7 @@ async def test_permissions(tmp_path: Path) -> None:
         command = a_command(it)
         await ask(it, change, command)
         await album.take("asked-change", "1 of 2", "Allow once")
-        await it.pilot.press("a")
+        await it.pilot.press("w", "w", "a")
         await album.take("asked-broad", "broad")
         await ask(it, command)
         await album.take("asked-command", "venv", "Allow once")
