@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
@@ -44,6 +45,39 @@ class RunningService(Protocol):
 
 
 ServiceT = TypeVar("ServiceT", bound=RunningService)
+
+
+class Ground:
+    """The folder that is worked in, held open: its path may lead to nothing later, or to another folder."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._descriptor: int | None = None
+        with suppress(OSError):
+            self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+    def find_loss(self) -> str:
+        """Return what has happened to the folder, a sentence for the model and the user; "": it is there."""
+        try:
+            now = self._path.stat()
+        except OSError:
+            return f"{self._path} is not there any more: it was moved or deleted, or its disk is gone."
+        if self._descriptor is None:
+            return ""
+        before = os.fstat(self._descriptor)
+        if (before.st_ino, before.st_dev) == (now.st_ino, now.st_dev):
+            return ""
+        # Some network file systems give a folder another number now and then, but its name stays.
+        with suppress(OSError):
+            if now.st_dev == before.st_dev and os.readlink(f"/proc/self/fd/{self._descriptor}") == str(self._path):
+                return ""
+        return f"{self._path} is another folder now: the one that was there was moved or deleted, or its disk is gone."
+
+    def close(self) -> None:
+        """Let go of the folder."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
 
 
 class ResolvedPath(Struct, frozen=True):
@@ -92,6 +126,7 @@ class Workspace:
     ) -> None:
         self.root = root
         self.directory = directory
+        self.ground = Ground(directory)
         self.scratch = scratch
         self.environment = environment
         self.sandbox = sandbox
@@ -198,6 +233,7 @@ class Workspace:
 
     async def close(self) -> None:
         """End all processes of the services."""
+        self.ground.close()
         for service in self._services:
             await service.close()
 

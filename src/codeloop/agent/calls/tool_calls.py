@@ -207,6 +207,12 @@ class ToolCalls:
         if self._skip_reason:
             self._store_error(part, start, self._skip_reason)
             return
+        if loss := self._engine.workspace.ground.find_loss():
+            # Nothing must be made at a path that leads elsewhere now, so the turn ends.
+            self._skip_reason = _TURN_ENDED_REASON
+            advice = f"{loss} Put it back, or start codeloop where it is now."
+            self._store_error(part, start, f"{loss} Nothing was done.", {TURN_ENDED_KEY: advice})
+            return
         self._engine.store.append(make_part_updated(part))
         # Imported late: an answer without calls needs none of it.
         from codeloop.agent.calls.call_context import CallContext
