@@ -558,6 +558,7 @@ def names_git(node: ast.AST) -> bool:
 
 # What starts processes without `kit/child_process.py`, and why.
 STARTERS = {
+    "cli/main.py": "becomes the same program in UTF-8 mode, before anything is loaded",
     "automation/fleet/local_driver.py": "a thread of the fleet; its output is a file, and outlives it",
     "automation/fleet/remote/ray_driver.py": "runs on a node, maybe without codeloop",
     "automation/fleet/remote/ssh_driver.py": "a thread of the fleet, which writes and reads by turns",

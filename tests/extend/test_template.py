@@ -87,3 +87,12 @@ def test_expanding_never_fails(template: str, typed: str) -> None:
 def test_plain_words_come_back_as_they_are(given: list[str]) -> None:
     plain = [word for word in given if not set(word) & set(" \"'")]
     assert split_arguments(" ".join(plain)) == plain
+
+
+def test_a_backslash_makes_a_placeholder_text() -> None:
+    template = r"awk '{print \$1}' costs \$5, \$ARGUMENTS is $1: !`awk '{print \$2}' $1`"
+    assert expand_template(template, r"a\$2") == (
+        LiteralPiece(r"awk '{print $1}' costs $5, $ARGUMENTS is a\$2: "),
+        ShellPiece(r"awk '{print $2}' a\$2"),
+    )
+    assert list_placeholders(template) == ["$1"]

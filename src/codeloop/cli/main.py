@@ -18,6 +18,7 @@ _COLLECTION_THRESHOLD = 100_000
 
 def main() -> None:
     """Run the command line."""
+    _prefer_own_modules()
     _use_utf8()
     # Neither click nor any command is loaded for the version.
     if sys.argv[1:] == ["--version"]:
@@ -42,6 +43,13 @@ def main() -> None:
         exit_at_once(error.code)
         # It returned, because the interpreter has to print a message or report that stdout is closed.
         raise
+
+
+def _prefer_own_modules() -> None:
+    """Look modules up where Python and codeloop are installed first: PYTHONPATH is for the programs of a project."""
+    added = {os.path.realpath(each) for each in os.environ.get("PYTHONPATH", "").split(os.pathsep)}
+    later = [each for each in sys.path if os.path.realpath(each) in added] if os.environ.get("PYTHONPATH") else []
+    sys.path[:] = [*(each for each in sys.path if each not in later), *later]
 
 
 def _use_utf8() -> None:

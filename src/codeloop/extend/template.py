@@ -5,7 +5,9 @@ import re
 from msgspec import Struct
 
 # Not compiled here but by `re` when first used, which caches them: most runs use no command.
-_PLACEHOLDER = r"\$(ARGUMENTS\b|[1-9](?![0-9]))"
+_PLACEHOLDER = r"(?<!\\)\$(ARGUMENTS\b|[1-9](?![0-9]))"
+# `\$1` stands for the text `$1`: `awk '{print \$1}'`.
+_PLACEHOLDER_OR_TEXT = r"(\\?)\$(ARGUMENTS\b|[1-9](?![0-9]))"
 # A shell line, such as !`git log -5`.
 _SHELL = r"!`([^`\n]+)`"
 # A typed word, whose quotes may hold blanks: `"a b"`, `--name='x y'`; a lone quote is part of its word.
@@ -61,12 +63,14 @@ def expand_template(template: str, arguments: str) -> tuple[Piece, ...]:
     last = max(numbers, default=0)
 
     def fill(text: str) -> str:
-        return re.sub(_PLACEHOLDER, get_value, text)
+        return re.sub(_PLACEHOLDER_OR_TEXT, get_value, text)
 
     def get_value(match: re.Match[str]) -> str:
-        if match[1] == "ARGUMENTS":
+        if match[1]:
+            return match[0][1:]
+        if match[2] == "ARGUMENTS":
             return arguments
-        number = int(match[1])
+        number = int(match[2])
         return " ".join(words[number - 1 :] if number == last else words[number - 1 : number])
 
     pieces: list[Piece] = []

@@ -5,6 +5,7 @@ Only `--online` asks a model, which costs money, and starts MCP servers.
 
 import asyncio
 
+from codeloop.app.doctor.effect_checks import examine_effects
 from codeloop.app.doctor.finding import Finding
 from codeloop.app.doctor.machine_checks import (
     examine_folders,
@@ -29,7 +30,7 @@ from codeloop.config.project_root import find_project_root
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.errors import CodeloopError
 
-_FIRST_GROUPS = ("codeloop", "configuration", "model", "this machine", "folders", "network")
+_FIRST_GROUPS = ("codeloop", "configuration", "effect", "model", "this machine", "folders", "network")
 """The groups that are listed first, in this order."""
 
 
@@ -66,7 +67,7 @@ async def run_checks(startup: Startup, columns: int, rows: int, *, is_online: bo
 async def _examine_setup(settings: ProjectSettings | None, *, is_online: bool) -> list[Finding]:
     if settings is None:
         return []
-    findings = [*examine_configuration(settings), *examine_homes(settings)]
+    findings = [*examine_configuration(settings), *examine_homes(settings), *examine_effects(settings)]
     model_findings, ref = await examine_model(settings)
     server_findings = [*examine_mcp_servers(settings)]
     if is_online:

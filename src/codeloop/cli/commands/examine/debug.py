@@ -164,7 +164,13 @@ debug.add_command(debug_permission)
 @CONFIG_OPTION
 @click.option("--trust", "as_trusted", is_flag=True, help="Show it as if the project were trusted.")
 def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> None:
-    """Print the effective configuration as JSON. Values with names like `key` or `token` are masked."""
+    """Print the effective configuration as JSON. Values with names like `key` or `token` are masked.
+
+    What is configured and can never act is named on stderr.
+    """
+    from codeloop.app.doctor.effect_checks import examine_effects
+    from codeloop.app.settings import Startup, find_settings
+
     paths = find_paths(os.environ)
     project_root = find_project_root(Path.cwd(), paths, os.environ)
     state = TrustState(is_trusted=True)
@@ -179,6 +185,10 @@ def show_config(*, provenance: bool, config: Path | None, as_trusted: bool) -> N
     )
     for warning in configuration.warnings:
         click.echo(escape_controls(f"codeloop: {warning}"), err=True)
+    if not as_trusted:
+        for finding in examine_effects(find_settings(Startup(directory=Path.cwd(), config_file=config))):
+            if finding.state != "ok":
+                click.echo(escape_controls(f"codeloop: {finding.text} {finding.fix}"), err=True)
     values = mask_secrets(list_effective_values(configuration.config))
     if not provenance:
         click.echo(_format_json(values))

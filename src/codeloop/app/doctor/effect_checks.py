@@ -1,0 +1,118 @@
+"""Checks whether what is configured can ever act: rules, hooks, skills, instructions. Nothing is started."""
+
+import os
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+
+from codeloop.app.doctor.finding import Finding
+from codeloop.app.settings import ProjectSettings
+from codeloop.app.toolbox import BUILTIN_TOOLS
+from codeloop.config.instructions import read_instructions
+from codeloop.config.sources import format_keys
+from codeloop.extend.hooks.configured.matchers import matches_name
+from codeloop.extend.hooks.configured.script_names import list_script_names
+from codeloop.extend.skills import filter_skills
+from codeloop.kit.jsonc import KeyPath
+from codeloop.kit.wildcard import covers, matches
+from codeloop.permission.rules import list_wildcards
+from codeloop.schema.config import HookConfig
+from codeloop.schema.permission import PermissionRule, is_category_pattern
+
+_GROUP = "effect"
+_MAX_FILES = 20_000
+_FILE_PERMISSIONS = frozenset({"read", "edit", "write", "list", "multiedit", "apply_patch", "view"})
+_TOOL_EVENTS = frozenset({"PreToolUse", "PostToolUse", "PermissionRequest"})
+_SKIPPED_FOLDERS = frozenset({".git", "node_modules", ".venv", "__pycache__"})
+
+
+def examine_effects(settings: ProjectSettings) -> Iterator[Finding]:
+    """Yield a finding for each rule, hook, skill and instruction that can't act; one for a kind where all can."""
+    yield from _end_with("rules", _examine_rules(settings), len(settings.config.permission))
+    hooks = [finding for row in settings.config.hooks for finding in _examine_hook(row)]
+    yield from _end_with("hooks", hooks, len(settings.config.hooks))
+    yield from _end_with("skills", _examine_skills(settings), len(settings.skills.by_name))
+    found = read_instructions(settings.project_root, settings.paths, settings.config, trusted=settings.trusted)
+    warnings = [_warn("instructions", warning, "Correct or remove it.") for warning in found.warnings]
+    yield from _end_with("instructions", warnings, len(found.files))
+
+
+def _end_with(name: str, findings: Sequence[Finding], count: int) -> Iterator[Finding]:
+    """Yield findings; without any, one that says that all of this kind can act."""
+    yield from findings
+    if not findings:
+        yield Finding(_GROUP, name, "ok", f"{count}, each can act" if count else "none")
+
+
+def _warn(name: str, text: str, fix: str) -> Finding:
+    return Finding(_GROUP, name, "warning", text, fix)
+
+
+def _examine_rules(settings: ProjectSettings) -> list[Finding]:
+    """Return findings on the rules that can match nothing, or never decide."""
+    sections: list[tuple[KeyPath, list[PermissionRule]]] = [(("permission",), settings.config.permission)]
+    sections += [(("agent", name, "permission"), agent.permission) for name, agent in settings.config.agent.items()]
+    root, files = settings.project_root.root, None
+    findings: list[Finding] = []
+    for keys, rules in sections:
+        for index, rule in enumerate(rules):
+            origin = settings.loaded.provenance.get(format_keys((*keys, index)))
+            text = f"{rule.permission} {rule.pattern}: {rule.action}" + (f" ({origin})" if origin else "")
+            if later := _find_later(rule, rules[index + 1 :]):
+                rest = f"{later.permission} {later.pattern}: {later.action}"
+                findings.append(
+                    _warn("rules", f"{text} never decides: {rest}, after it, does.", "Write it after that rule.")
+                )
+            elif rule.permission in _FILE_PERMISSIONS and not is_category_pattern(rule.pattern):
+                path = Path(os.path.normpath(list_wildcards(rule)[0]))
+                if path.is_absolute() and path.is_relative_to(root):
+                    plain = path.relative_to(root)
+                    fix = f"Write {plain}: files of the project are named from its top."
+                    findings.append(_warn("rules", f"{text} matches nothing.", fix))
+                elif rule.action == "deny" and not path.is_absolute():
+                    files = _list_names(root) if files is None else files
+                    if not any(matches(name, each) for each in list_wildcards(rule) for name in files):
+                        findings.append(_warn("rules", f"{text} matches no file that is there now.", "Is it misspelt?"))
+    return findings
+
+
+def _find_later(rule: PermissionRule, later: Sequence[PermissionRule]) -> PermissionRule | None:
+    """Return a later rule that decides whatever this one would match; None: there is none."""
+    if is_category_pattern(rule.pattern):
+        return None
+    for each in later:
+        if not matches(rule.permission, each.permission) or is_category_pattern(each.pattern):
+            continue
+        if all(any(covers(text, wildcard) for wildcard in list_wildcards(each)) for text in list_wildcards(rule)):
+            return each
+    return None
+
+
+def _list_names(root: Path) -> list[str]:
+    """Return the paths of a project's files and folders, relative to its top: at most _MAX_FILES."""
+
+    def walk() -> Iterator[str]:
+        for top, folders, names in os.walk(root):
+            folders[:] = sorted(set(folders) - _SKIPPED_FOLDERS)
+            yield from (os.path.relpath(f"{top}/{name}", root) for name in (*folders, *names))
+
+    return list(islice(walk(), _MAX_FILES))
+
+
+def _examine_hook(row: HookConfig) -> Iterator[Finding]:
+    """Yield a finding on a hook whose matcher names no tool that there can be."""
+    if row.event not in _TOOL_EVENTS or row.matcher.strip() in {"", "*"}:
+        return
+    names = [name for tool in BUILTIN_TOOLS for name in list_script_names(tool)]
+    # Tools of servers, of extensions and skills are only known once these run.
+    others = [each for each in row.matcher.replace(",", "|").split("|") if "__" in each or "_" in each]
+    if not others and not matches_name(row.matcher, [*names, *list_script_names("skill")]):
+        text = f"{row.place}: {row.event} with the matcher {row.matcher!r} matches no tool."
+        yield _warn("hooks", text, "Names are Bash, Edit, Write, Read, ..., as in Edit|Write.")
+
+
+def _examine_skills(settings: ProjectSettings) -> list[Finding]:
+    """Return findings on the skills that rules hide from every model."""
+    usable = {skill.name for skill in filter_skills(settings.skills, tuple(settings.config.permission))}
+    hidden = [name for name in settings.skills.by_name if name not in usable]
+    return [_warn("skills", f"{name} is denied by a rule: no model is offered it.", "") for name in hidden]
