@@ -57,7 +57,7 @@ def _is_check_due(steps: int) -> bool:
 
     A check goes through all entries, so checks at a fixed distance would make each step of a long turn dearer.
     """
-    return steps > 0 and steps % max(DROP_CHECK_STEPS, 1 << steps.bit_length() - _RARENESS) == 0
+    return steps > 0 and steps % max(DROP_CHECK_STEPS, 1 << max(steps.bit_length() - _RARENESS, 0)) == 0
 
 
 def _count_steps(conversation: Conversation) -> int:
