@@ -163,15 +163,13 @@ class Project:
         settings, project_root = self.settings, self.settings.project_root
         scratch = project_root.get_scratch_folder(settings.home)
         # Programs that the agent runs get no key of a provider or of a search service.
-        environment = {
-            name: value
-            for name, value in self.providers.make_child_environment().items()
-            if name not in SEARCH_KEY_VARIABLES
+        variables = self.providers.make_child_environment()
+        # Test runners print less where they know that an agent reads it: vitest a tenth of a run that passes.
+        environment = {"AI_AGENT": "codeloop"} | {
+            name: value for name, value in variables.items() if name not in SEARCH_KEY_VARIABLES
         }
         if settings.config.shell:
             environment["SHELL"] = settings.config.shell
-        # Test runners print less where they know that an agent reads it: vitest a tenth of a run that passes.
-        environment.setdefault("AI_AGENT", "codeloop")
         rulebook = Rulebook(settings.loaded, scratch, settings.skills.readable)
         agents = rulebook.build_agents(partial(find_newest_model, settings, self.providers))
         workspace = Workspace(

@@ -33,6 +33,8 @@ def find(steps: int, prices: Prices, *, again: bool = True) -> list[ToolPart]:
 @pytest.mark.parametrize(
     ("steps", "prices", "is_worth"),
     [
+        (1, NO_DISCOUNT, False),
+        (7, NO_DISCOUNT, False),
         (8, NO_DISCOUNT, True),
         (8, CLAUDE, False),
         (16, CLAUDE, True),

@@ -25,7 +25,29 @@ _CD_ERROR = (
 )
 # Matches `cd` at the start of a command, with its argument in either quotes or none.
 _CD_COMMAND = r"(?:^|[;&|(\n])\s*cd\s+(?:\"([^\"]+)\"|'([^']+)'|([^\s;&|)]+))"
-_TEST_NOT_FOUND_ERROR = r"(?m)^ERROR: (?:file or directory )?not found: (\S+)"
+# Matches what a check was to look at and is not there, as pytest, node, python, mocha, eslint, rspec, phpunit, tsc,
+# mypy, ruff, bats, go, black, pyright and sh name it.
+_TARGET_NOT_FOUND_ERROR = (
+    r"(?m)^ERROR: (?:file or directory )?not found: (\S+)|^Could not find '([^'\n]+)'$|can't open file '([^'\n]+)'"
+    r"|Cannot find module '(/[^'\n]+)'(?=[\s\S]{0,800}requireStack: \[\])|No test files found: \"([^\"\n]+)\""
+    r"|^No files matching the pattern ['\"]([^'\"\n]+)['\"]|cannot load such file -- (/\S+)"
+    r"|^Cannot open file \"([^\"\n]+)\"|^Test file \"([^\"\n]+)\" not found|path does not exist: '([^'\n]+)'"
+    r"|can't read file '([^'\n]+)'|^(\S+?):\d+:\d+: E902 |^bats: (\S+) does not exist"
+    r"|^stat (\S+): directory not found|Path '([^'\n]+)' does not exist"
+    r"|^File or directory \"([^\"\n]+)\" does not exist|^\S*sh: \d+: cannot open (\S+?):"
+)
+# Matches the words for a project that is not in this folder -> the file that makes a folder one.
+_PROJECT_FILES = {
+    r"no makefile found|No rule to make target (?!.*needed by)": "Makefile",
+    r"Could not read package\.json|ERR_PNPM_NO_IMPORTER_MANIFEST|Couldn't find a package\.json": "package.json",
+    r"could not find `Cargo\.toml`": "Cargo.toml",
+    r"go\.mod file not found|cannot find main module": "go.mod",
+    r"there is no POM in this directory": "pom.xml",
+    r"Could not find a Mix\.Project": "mix.exs",
+    r"Could not find Package\.swift": "Package.swift",
+    r"No Rakefile found": "Rakefile",
+    r"could not find a composer\.json": "composer.json",
+}
 _TEST_COMMAND = (
     r"\b(?:pytest|py\.test|tox|nox|unittest|jest|vitest|mocha|(?:make|just|poe|npm|pnpm|yarn|bun|hatch)\b.*\btests?)\b"
 )
@@ -42,8 +64,11 @@ async def explain_failure(command: str, outcome: CommandResult, folder: Path, ct
     if (match := re.search(_CD_ERROR, output)) and re.search(_CD_COMMAND, command):
         missing = (match["bash"] or match["dash"] or match["zsh"]).strip("'\"")
         return _suggest_folder(missing, _find_folder_of_cd(command, missing, folder), ctx), False
-    if match := re.search(_TEST_NOT_FOUND_ERROR, output):
-        return await _suggest_target(match[1], folder, ctx), False
+    if match := re.search(_TARGET_NOT_FOUND_ERROR, output):
+        return await _suggest_target(next(filter(None, match.groups())), folder, ctx), False
+    for pattern, name in _PROJECT_FILES.items():
+        if re.search(pattern, output) and (places := _find_project_folders(name, folder, ctx)):
+            return f"There is a {name} in {_join_some(places)}.", False
     missing_module = explain_missing_module(output, folder, ctx.workspace.root)
     return missing_module or _describe_missing_packages(command, folder, ctx), False
 
@@ -99,6 +124,17 @@ def _suggest_folder(missing: str, start: Path, ctx: ToolContext) -> str:
     location = "the project folder" if where in {"", "."} else where
     present = f"the folders there are {shown}" if names else "it has no folders"
     return f"There is no folder {replace_undecodable(name)} in {location}; {present}."
+
+
+def _find_project_folders(name: str, folder: Path, ctx: ToolContext) -> list[str]:
+    """Return the folders near `folder` that have a file, those above it first; empty if it is there itself."""
+    if (folder / name).exists():
+        return []
+    root = ctx.workspace.root
+    above = [each for each in folder.parents if each == root or root in each.parents]
+    below = sorted(each.parent for start in {folder, root} for each in start.glob(f"*/{name}"))
+    found = [each for each in (*above, *below) if (each / name).is_file() and ctx.workspace.contains(each)]
+    return [format_path(ctx.workspace, each) or "." for each in found]
 
 
 def _join_some(names: Iterable[str]) -> str:
