@@ -568,7 +568,7 @@ STARTERS = {
 # What waits for a short program in a function without asyncio (`subprocess.run`).
 WAITERS = {
     *("app/doctor/machine_checks.py", "automation/ci/setup_file/install_source.py", "config/project_root.py"),
-    *("automation/schedule/runner.py", "automation/schedule/timers.py", "cli/commands/extend/installer.py"),
+    *("automation/schedule/notification.py", "automation/schedule/timers.py", "cli/commands/extend/installer.py"),
     *("extend/host/javascript/runtime.py", "kit/processes.py", "workspace/git/private/own_git.py"),
     *("workspace/sandbox/launcher/descendants.py", "workspace/snapshot/object_store.py"),
 }

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 from codeloop.agent.calls.call_rules import ProjectRules
 from codeloop.agent.engine import Engine, TurnSettings
@@ -38,9 +38,6 @@ from codeloop.workspace.git.head import Head
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.tool_bounds import make_tool_bounds
 from codeloop.workspace.workspace import Workspace
-
-if TYPE_CHECKING:
-    from codeloop.workspace.process.background_jobs import Jobs
 
 _LOG = logging.getLogger("codeloop.app")
 Reload = Callable[[], Awaitable[None]]
@@ -143,7 +140,6 @@ class Project:
         self.workspace.rules = ProjectRules(self.engine, settings.config.default_agent or "build")
         self._head = Head(project_root.root)
         self.runs = Runs(self.engine, self.report_branch_change)
-        self.workspace.follow_jobs = self._follow_jobs
         self._settings_watch = SettingsWatch(settings)
         self._running_requests = 0
         # The stack closes the last entry first: turns end before what they use, and the store last of all.
@@ -287,13 +283,6 @@ class Project:
             self.engine.agents.update(self.engine.rulebook.build_agents(find_model))
             self.notify(_describe_change(changed_settings))
         return self._settings_watch.is_outdated
-
-    def _follow_jobs(self, jobs: "Jobs") -> None:
-        """Have what happens to background commands shown, stored, and told to the model."""
-        # Imported late: few processes run commands in the background.
-        from codeloop.app.job_followers import follow_jobs
-
-        follow_jobs(self.engine, self.runs, jobs, self.notify)
 
     def notify(self, message: str, variant: Literal["info", "error"] = "info") -> None:
         """Write a message to the log, and show it to all followers."""

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from codeloop.extend.mcp.cache.table import McpTable
     from codeloop.lsp.server_pool import ServerPool
     from codeloop.tool.files.edit_finisher import EditFinisher
+    from codeloop.workspace.process.background_jobs import Jobs
     from codeloop.workspace.watch.project_watch import ProjectWatch
 
 ServiceT = TypeVar("ServiceT", bound=RunningService)
@@ -80,6 +81,10 @@ class OpenProject(Protocol):
 
     def publish_live(self, event: LiveEvent) -> None:
         """Publish a live event to followers."""
+        ...
+
+    def notify(self, message: str) -> None:
+        """Write a message to the log, and show it to followers."""
         ...
 
     def warn(self, message: str) -> None:
@@ -167,6 +172,14 @@ class Services(ToolServices):
         self._project = project
         self._workspace = workspace
         self._closables: list[RunningService] = []
+        workspace.follow_jobs = self._follow_jobs
+
+    def _follow_jobs(self, jobs: "Jobs") -> None:
+        """Have what happens to background commands shown, stored, and told to the model."""
+        # Imported late: few processes run commands in the background.
+        from codeloop.app.job_followers import follow_jobs
+
+        follow_jobs(self._project.engine, self._project.runs, jobs, self._project.notify)
 
     @cached_property
     def languages(self) -> "ServerPool | None":

@@ -1,8 +1,9 @@
 """Starts a run of codeloop that goes on when the terminal is left, and returns its session as soon as that is known."""
 
+import asyncio
 import os
-import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Sequence
 from contextlib import suppress
@@ -11,14 +12,16 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
+from codeloop.kit.child_process import ChildProcess, Launch
 from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import BACKGROUND_START
-from codeloop.schema.wire import DECODE_ERRORS, Wire
+from codeloop.schema.wire import DECODE_ERRORS, Wire, replace
 
 BACKGROUND_FOLDER = "background"
 """The folder for logs, in that of the state."""
 DETACHED_OPTION = "--detached"
+_LOG_SUFFIX = ".jsonl"
 _POLL_SECONDS = 0.05
 # Logs of earlier runs are removed when a new one begins.
 _MAX_LOG_AGE = 30 * 86_400
@@ -54,56 +57,55 @@ def describe_background(session_id: str) -> str:
     )
 
 
-def start_background_run(arguments: Sequence[str], folder: Path, directory: Path) -> BackgroundRun:
-    """Start `codeloop run` with these arguments in a session of its own, and wait until its session is known. Blocks.
+async def start_background_run(arguments: Sequence[str], folder: Path, directory: Path) -> BackgroundRun:
+    """Start `codeloop run` with these arguments in a session of its own, and wait until its session is known.
 
     `folder`: for logs; `directory`: where it works. Raises CodeloopError.
     """
     try:
-        log = _make_log(folder)
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "codeloop", "run", DETACHED_OPTION, "--format", "json", *arguments],
-                cwd=directory,
-                stdin=subprocess.DEVNULL if sys.stdin is None or sys.stdin.isatty() else None,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-                start_new_session=True,
+        create_private_folder(folder)
+        _remove_old_logs(folder)
+        output, name = tempfile.mkstemp(suffix=_LOG_SUFFIX, dir=folder)
+        stdin = {0: sys.stdin.fileno()} if sys.stdin is not None and not sys.stdin.isatty() else {}
+        try:
+            process = ChildProcess(
+                Launch(
+                    [sys.executable, "-P", "-m", "codeloop", "run", DETACHED_OPTION, "--format", "json", *arguments],
+                    directory,
+                    os.environ,
+                    {1: output, 2: output, **stdin},
+                )
             )
+        finally:
+            os.close(output)
     except OSError as error:
         raise CodeloopError(f"The run could not be started in the background: {error}") from error
-    deadline = time.monotonic() + BACKGROUND_START.seconds
+    log, deadline = Path(name), time.monotonic() + BACKGROUND_START.seconds
     while time.monotonic() < deadline:
-        code = process.poll()
+        code = process.exited.result() if process.exited.done() else None
         line = _read_line(log)
-        if line.session_id and (line.type != "result" or code is not None):
-            is_over = line.type == "result" and code is not None
-            return BackgroundRun(line.session_id, log, code if is_over else None, line.message if is_over else "")
+        if line.session_id and code is None:
+            return BackgroundRun(line.session_id, log)
         if code is not None:
-            return BackgroundRun("", log, code or 1, line.message or f"It ended at once: see {log}.")
-        time.sleep(_POLL_SECONDS)
-    process.terminate()
+            message = line.message or f"It ended at once: see {log}."
+            return BackgroundRun(line.session_id, log, code, message)
+        await asyncio.sleep(_POLL_SECONDS)
+    await process.end()
     raise CodeloopError(f"The run did not begin within {BACKGROUND_START.seconds:g} s: see {log}.")
 
 
-def _make_log(folder: Path) -> Path:
-    create_private_folder(folder)
-    now = time.time()
-    for old in folder.glob("*.jsonl"):
+def _remove_old_logs(folder: Path) -> None:
+    for old in folder.glob(f"*{_LOG_SUFFIX}"):
         with suppress(OSError):
-            if now - old.stat().st_mtime > _MAX_LOG_AGE:
+            if time.time() - old.stat().st_mtime > _MAX_LOG_AGE:
                 old.unlink()
-    log = folder / f"{time.time_ns()}-{os.getpid()}.jsonl"
-    log.touch(mode=0o600)
-    return log
 
 
 def _read_line(log: Path) -> _Line:
-    """Return the first line that names the session, else the last one."""
-    line = _Line()
+    """Return the last line of a log, with the session that any line names."""
+    line, session_id = _Line(), ""
     for raw in log.read_bytes().splitlines():
         with suppress(*DECODE_ERRORS):
             line = msgspec.json.decode(raw, type=_Line)
-            if line.session_id:
-                return line
-    return line
+            session_id = line.session_id or session_id
+    return replace(line, session_id=session_id)

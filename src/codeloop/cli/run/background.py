@@ -1,5 +1,6 @@
 """`codeloop run --background`: starts a run that goes on without the terminal, and notices for the user about it."""
 
+import asyncio
 import os
 import sys
 from pathlib import Path
@@ -19,7 +20,7 @@ def run_in_background() -> int:
     """Start the run, print how its session is found again, and return the exit code. Raises CodeloopError."""
     arguments = [word for word in sys.argv[2:] if word != "--background"]
     folder = find_paths(os.environ).state / BACKGROUND_FOLDER
-    run = start_background_run(arguments, folder, Path.cwd())
+    run = asyncio.run(start_background_run(arguments, folder, Path.cwd()))
     if run.exit_code is not None:
         if run.exit_code:
             raise CodeloopError(run.message)

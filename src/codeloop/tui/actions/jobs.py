@@ -1,6 +1,5 @@
 """The command that shows what runs beside the turns: background commands, subagents, calls that take long."""
 
-import asyncio
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -77,7 +76,7 @@ async def send_to_background(ui: Ui, _words: str) -> None:
         raise UsageProblem("Another process works on the session: leave with ctrl+c, and it goes on.")
     arguments = ["--session", session.id, "--", GO_ON_PROMPT]
     folder = ui.launch.state_folder / BACKGROUND_FOLDER
-    run = await asyncio.to_thread(start_background_run, arguments, folder, Path(session.directory))
+    run = await start_background_run(arguments, folder, Path(session.directory))
     if run.exit_code:
         raise UsageProblem(f"It did not go on in the background: {run.message}")
     ui.exit(0, message=describe_background(session.id))
