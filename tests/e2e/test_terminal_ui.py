@@ -39,7 +39,12 @@ def test_a_whole_piece_of_work(desk: EndToEndDesk, how: str) -> None:
 
 def prompts_tools_and_a_permission(screen: Pane, desk: EndToEndDesk) -> None:
     screen.type("please mend the total", "Enter")
-    screen.sees("please mend the total", "I look at the code and the test.", "✓ read cart.py", "✓ edit cart.py  +1 -1")
+    screen.sees(
+        "please mend the total",
+        "I look at the code and the test.",
+        "✓ read 1 file, searched 1 time",
+        "✓ edit cart.py  +1 -1",
+    )
     assert RIGHT_LINE in (desk.project / "cart.py").read_text()
     screen.sees("Run a command", "python3 test_cart.py", "waits for you", "esc esc reject")
     screen.type("", "y")
