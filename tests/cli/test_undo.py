@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.program import Desk, bash, serving, steps
+from tests.cli.program import Desk, bash, one_after_another, serving, steps
 from tests.support.answers import Answer, Call
 
 
@@ -139,7 +139,7 @@ def test_undo_goes_back_to_the_prompt_over_reminders_and_summaries(tmp_path: Pat
     (desk.work / "a").write_text("0\n")
     # An empty answer is followed by a reminder, which is stored as a prompt.
     first, second = bash("echo 1 > a", "c1"), bash("echo 2 > a; touch new", "c2")
-    with serving(steps(first, second, Answer(text=""), Answer(text="Done."))) as server:
+    with serving(one_after_another(first, second, Answer(text=""), Answer(text="Done."))) as server:
         desk.use(server)
         assert desk.run("run", "--auto", "--title", "One", "go").returncode == 0
         assert "reminder" in desk.run("export").stdout
