@@ -37,7 +37,7 @@ async def test_places_are_shown_opened_counted_and_left_again(tmp_path: Path) ->
         await ui.pilot.press("escape")
         await ui.until(lambda: ui.screen().split("\n")[:15] == before.split("\n")[1:16] or "filler 59" in ui.screen())
         assert ui.ui.tab.transcript.follows
-        assert not ui.ui.tab.view.open_keys
+        assert not ui.ui.tab.view._toggled_keys
         await ui.type("/find nobody", "enter")
         await ui.sees("not found")
         await ui.pilot.press("ctrl+c")
