@@ -68,8 +68,10 @@ def describe_changes(facts: TurnFacts) -> tuple[str, ...]:
     """Describe what a turn changed, and how its checks stand, as short texts: `3 files changed (+12 -3)`."""
     number = "1 file" if facts.files == 1 else f"{facts.files} files"
     lines = f" (+{facts.additions} -{facts.deletions})" if facts.additions or facts.deletions else ""
-    changes = f"{number} changed{lines}" if facts.files else "no file was changed"
-    return (changes,) if facts.checks == "none" else (changes, f"checks {facts.checks}")
+    # Where not all is known, nothing may have changed, or much.
+    nothing = () if facts.unrecorded else ("no file was changed",)
+    changes = (f"{number} changed{lines}",) if facts.files else nothing
+    return changes if facts.checks == "none" else (*changes, f"checks {facts.checks}")
 
 
 def describe_side_effects(facts: TurnFacts) -> list[str]:

@@ -46,7 +46,10 @@ async def collect_facts(engine: Engine, session_id: str, turn: Sequence[Entry], 
     facts = TurnFacts(files=0, additions=0, deletions=0, checks=checks, git=git)
     snapshots = engine.snapshots
     if snapshots is None or not any(isinstance(part, PatchPart) for part in parts):
-        return replace(facts, files=len(_list_edited(parts)))
+        has_commands = any(isinstance(part, ToolPart) and part.tool == "bash" for part in parts)
+        is_known = snapshots is not None and snapshots.last is not None
+        unknown = () if is_known or not has_commands else ("what commands changed, as there are no snapshots",)
+        return replace(facts, files=len(_list_edited(parts)), unrecorded=unknown)
     # What the model wrote in earlier turns is no work of the user's.
     patches = (part for entry in earlier for part in entry.parts if isinstance(part, PatchPart))
     names = {file.removeprefix(f"{snapshots.root}/") for part in patches for file in part.files}
