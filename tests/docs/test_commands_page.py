@@ -38,7 +38,7 @@ def shown(name: str) -> set[str]:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_options_of_a_command_are_those_that_it_has(name: str) -> None:
-    options = [each for each in COMMANDS[name].params if isinstance(each, click.Option)]
+    options = [each for each in COMMANDS[name].params if isinstance(each, click.Option) and not each.hidden]
     assert shown(name) == {spelling for option in options for spelling in (*option.opts, *option.secondary_opts)}
 
 

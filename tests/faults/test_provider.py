@@ -177,6 +177,6 @@ def test_an_empty_answer_ends_the_turn_and_the_session_goes_on(tmp_path: Path) -
     desk = Desk(tmp_path)
     with serving([Answer()]) as server:
         desk.use(server, "anthropic")
-        assert result(desk.run("run", "--format", "json", "hello"))["exitCode"] == 0
+        assert result(desk.run("run", "--format", "json", "hello"))["exitCode"] == 3
         server.answers = steps(bash("echo on"), HELLO)
         assert result(desk.run("run", "--format", "json", "-c", "again"))["exitCode"] == 0

@@ -103,12 +103,13 @@ async def test_four_steps_with_tools(tmp_path: Path) -> None:
         heard_lines = [line for line in await heard.idle(session) if line not in {"edit running", "bash running"}]
         lines, counted = without_counts(heard_lines)
         assert counted == 3, "each step with calls stores what it has used before they end"
-        done = ["step-finish tool-calls", "assistant tool-calls completed", "session.updated"]
+        done = ["step-finish tool-calls", "assistant tool-calls completed"]
         first = [*STEP, *texts("Let me look."), "read pending", "read running", "read completed", *done]
         second = [*STEP, "edit pending", "edit completed", "patch", *done]
         third = [*STEP, "bash pending", "bash completed", *done]
         last = [*STEP, *texts("Fixed."), "step-finish stop", "assistant stop completed", "session.updated"]
-        told = ["user diffs 1", "session.updated"]
+        # The answer is stored again with the facts of its turn.
+        told = ["assistant stop completed", "user diffs 1", "session.updated"]
         assert lines == ["session.created", *BEGIN, *first, *second, *third, *last, *told, *END]
         (diff,) = of(heard.events, "message.updated")[-1]["info"]["summary"]["diffs"]
         assert (diff["file"], diff["additions"], diff["deletions"], diff["status"]) == ("calc.py", 1, 1, "modified")
@@ -190,7 +191,7 @@ async def test_a_rejection_ends_the_turn_after_the_step(tmp_path: Path) -> None:
         await it.post(f"/permission/{asked['id']}/reply", {"reply": "reject"})
         lines = await heard.idle(session)
         rejected = ["permission.replied reject", "bash error", "step-finish tool-calls"]
-        done = ["assistant tool-calls completed", "session.updated", "user diffs 0", *END]
+        done = [*["assistant tool-calls completed"] * 2, "user diffs 0", *END]
         assert lines[lines.index("permission.asked") + 1 :] == [*rejected, *done]
         assert not (it.work / "x").exists()
 
@@ -372,7 +373,7 @@ async def test_an_error_of_the_models_service(tmp_path: Path) -> None:
         session = await titled(it)
         answer = await it.prompt(session)
         lines = await heard.idle(session)
-        failed = ["assistant APIError completed", "session.updated", "session.error APIError", "user diffs 0", *END]
+        failed = ["assistant APIError completed", "session.error APIError", "user diffs 0", *END]
         assert lines[-len(failed) :] == failed
         (shown,) = of(heard.events, "session.error")
         wanted = {"message": "bad request", "isRetryable": False, "statusCode": 400}

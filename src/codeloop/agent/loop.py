@@ -11,6 +11,11 @@ from codeloop.schema.message import format_model_ref
 
 async def run(engine: Engine, session_id: str) -> Stop:
     """Work on a session until there is nothing more to do. Cancel by cancelling the task."""
+    with engine.workspace.ground.hold():
+        return await _make_moves(engine, session_id)
+
+
+async def _make_moves(engine: Engine, session_id: str) -> Stop:
     cache = RequestCache()
     has_asked = False
     configured_budget = engine.turn_settings.configured_budget

@@ -10,7 +10,7 @@ from pathlib import Path
 from urllib.parse import unquote, unquote_to_bytes, urlsplit
 
 from codeloop.kit.paths import expand_user_path
-from codeloop.kit.text.undecodable import escape_path
+from codeloop.kit.text.undecodable import escape_path, escape_undecodable
 from codeloop.schema.api.session_inputs import AgentPartInput, FilePartInput, PartInput, SubtaskPartInput, TextPartInput
 from codeloop.schema.errors import CodeloopError, OperationError, UsageProblem
 from codeloop.schema.ids import new_id
@@ -40,7 +40,7 @@ def make_parts(workspace: Workspace, message: UserMessage, part_input: PartInput
             return [
                 TextPart(
                     id=part_input.id or new_id("prt"),
-                    text=part_input.text.encode("utf-8", "replace").decode(),
+                    text=escape_undecodable(part_input.text),
                     synthetic=part_input.synthetic,
                     ignored=part_input.ignored,
                     metadata=part_input.metadata,

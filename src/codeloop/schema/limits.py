@@ -41,7 +41,7 @@ STORE_POLL_REST = Limit("store.poll_rest", 2_000, "ms", "the same, once there wa
 STORE_QUEUE_EVENTS = Limit(
     "store.queue", 20_000, "count", "live events that wait for one slow follower; deltas beyond are dropped"
 )
-STORE_EVENTS = Limit("store.events", 5_000, "count", "stored events kept for replay; older ones are pruned")
+STORE_EVENTS = Limit("store.events", 20_000, "count", "stored events kept for replay; older ones are pruned")
 STORE_DECISIONS = Limit("store.decisions", 10_000, "count", "decisions about permissions kept; older ones are removed")
 DECISION_PATTERNS = Limit("store.decision_patterns", 20, "count", "patterns kept of one decision about a permission")
 DECISION_PATTERN = Limit(

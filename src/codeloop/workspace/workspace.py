@@ -1,8 +1,8 @@
 """The work tree that an agent works in: resolves paths, and holds the services that end with it."""
 
 import os
-from collections.abc import Callable
-from contextlib import suppress
+from collections.abc import Callable, Generator
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeVar
@@ -48,13 +48,30 @@ ServiceT = TypeVar("ServiceT", bound=RunningService)
 
 
 class Ground:
-    """The folder that is worked in, held open: its path may lead to nothing later, or to another folder."""
+    """The folder that is worked in: its path may lead to nothing later, or to another folder.
+
+    It is held open during turns only: as long as a folder is open, who watches it is not told that it was removed.
+    """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._descriptor: int | None = None
-        with suppress(OSError):
-            self._descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._holders = 0
+
+    @contextmanager
+    def hold(self) -> Generator[None]:
+        """Keep the folder open, so that `find_loss` sees when another one takes its place."""
+        self._holders += 1
+        if self._descriptor is None:
+            with suppress(OSError):
+                self._descriptor = os.open(self._path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        try:
+            yield
+        finally:
+            self._holders -= 1
+            if self._holders == 0 and self._descriptor is not None:
+                os.close(self._descriptor)
+                self._descriptor = None
 
     def find_loss(self) -> str:
         """Return what has happened to the folder, a sentence for the model and the user; "": it is there."""
@@ -72,12 +89,6 @@ class Ground:
             if now.st_dev == before.st_dev and os.readlink(f"/proc/self/fd/{self._descriptor}") == str(self._path):
                 return ""
         return f"{self._path} is another folder now: the one that was there was moved or deleted, or its disk is gone."
-
-    def close(self) -> None:
-        """Let go of the folder."""
-        if self._descriptor is not None:
-            os.close(self._descriptor)
-            self._descriptor = None
 
 
 class ResolvedPath(Struct, frozen=True):
@@ -233,7 +244,6 @@ class Workspace:
 
     async def close(self) -> None:
         """End all processes of the services."""
-        self.ground.close()
         for service in self._services:
             await service.close()
 

@@ -44,7 +44,8 @@ async def do(tmp_path: Path, *commands: str, edits: bool = False) -> tuple[TurnF
     calls = [make_answer(make_call("bash", command=command)) for command in commands]
     if edits:
         calls.append(make_answer(make_call("write", filePath="b.py", content="x = 3\ny = 4\n")))
-    async with open_scripted_project(tmp_path, [*calls, *[DONE] * 6]) as it:
+    # Commands of git that lose something would ask.
+    async with open_scripted_project(tmp_path, [*calls, *[DONE] * 6], permission={"bash": "allow"}) as it:
         answer = await it.prompt(limits=RunLimits(attended=False))
         stored = [entry.info for entry in it.view().entries if isinstance(entry.info, AssistantMessage)][-1]
     assert answer.stop is not None

@@ -1,5 +1,6 @@
 import asyncio
 import os
+import re
 import resource
 import signal
 import stat
@@ -294,13 +295,19 @@ async def test_long_output_keeps_head_and_tail_and_a_private_file_with_the_whole
 
 @pytest.mark.parametrize("size", [29_999, 30_000, 30_001, 119_999, 120_000, 120_001, 360_001, 700_000])
 async def test_the_file_is_whole_at_every_size(shells: Shells, place: ShellContext, size: int) -> None:
-    outcome = await run(shells, place, f"head -c {size} /dev/zero | tr '\\0' x")
+    # Lines that are neither alike nor long, so that none is shortened.
+    outcome = await run(shells, place, f"seq -f %099.0f 1 10000 | head -c {size}")
+    whole = "".join(f"{number:099}\n" for number in range(1, 10_001))[:size]
     assert outcome.is_cut == (size > 30_000)
     if outcome.output_file is None:
-        assert outcome.output == "x" * size
+        assert outcome.output == whole
     else:
-        assert outcome.output_file.read_text() == "x" * size
-        assert f"{size - 29_999} bytes left out" in outcome.output or f"{size - 30_000} bytes" in outcome.output
+        assert outcome.output_file.read_text() == whole
+        head, missing, tail = re.split(r"\n\n\[\.\.\. (\d+) bytes left out; .*\]\n\n", outcome.output)
+        assert whole.startswith(head)
+        assert whole.endswith(tail)
+        # The line end before the note does not count as left out.
+        assert len(head) + int(missing) + len(tail) in {size, size - 1}
 
 
 @pytest.mark.slow

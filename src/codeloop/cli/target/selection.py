@@ -46,6 +46,8 @@ MAX_SESSIONS = 100_000
 # Typing errors in an id: with more, ids of the same day are near each other by chance.
 MAX_ID_EDITS = 2
 
+_MODELS_HINT = "`codeloop models` lists them, as PROVIDER/MODEL."
+
 
 async def find_session(client: Client, name: str | None) -> Session:
     """Return the session with this id, start or end of an id, or slug; without a name, the directory's latest.
@@ -233,7 +235,7 @@ async def resolve_model(client: Client, name: str | None) -> str | None:
         raise UsageProblem(f"{len(matches)} models are called {name}: {listed}. Name one as PROVIDER/MODEL.")
     near_ids = find_similar(name, ids_by_ref.values(), parts=True)
     suggestion = format_suggestion([ref for ref, model_id in ids_by_ref.items() if model_id in near_ids])
-    raise UsageProblem(f"No usable model is called {name}.{suggestion} `codeloop models` lists them.")
+    raise UsageProblem(f"No usable model is called {name}.{suggestion} {_MODELS_HINT}")
 
 
 async def check_model(client: Client, name: str | None) -> None:
@@ -248,7 +250,7 @@ def parse_model(name: str | None) -> ModelRef | None:
     if name is None:
         return None
     if (model := parse_model_name(name)) is None:
-        raise UsageProblem(f"A model is named PROVIDER/MODEL, not {name}. `codeloop models` lists them.")
+        raise UsageProblem(f"A model is named PROVIDER/MODEL, not {name}. {_MODELS_HINT}")
     return model
 
 
