@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -62,7 +63,7 @@ def test_a_project_whose_folder_has_an_odd_name_has_sessions_and_undo(tmp_path: 
     Path(os.fsdecode(project)).mkdir()
     subprocess.run(["git", "init", "-q"], cwd=project, check=True)
     make_files(project)
-    options = {**desk.options(), "cwd": project}
+    options: dict[str, Any] = {**desk.options(), "cwd": project}
 
     def run(*arguments: str) -> str:
         done = subprocess.run(

@@ -42,7 +42,7 @@ def test_a_piece_of_work_on_the_references_server(desk: EndToEndDesk, url: str) 
     with run_in_pane(command, desk.project, desk.environment, (120, 50)) as screen:
         screen.sees("Ask, or describe a task", "build", "ctrl+p commands")
         screen.type("please mend the total", "Enter")
-        screen.sees("please mend the total", "✓ read cart.py", "✓ grep total", "✓ edit cart.py  +1 -1")
+        screen.sees("please mend the total", "✓ read 1 file, searched 1 time", "✓ edit cart.py  +1 -1")
         screen.sees("Tasks", "[x] Find out", "Run a command", "python3 test_cart.py", "esc esc reject")
         screen.type("", "y")
         screen.sees("✓ bash python3 test_cart.py", "Ran 1 test", "the test passes", "4 steps", "Mending the total")

@@ -17,7 +17,8 @@ from codeloop.config.paths import Paths
 from codeloop.config.project_root import GLOBAL_PROJECT_ID, ProjectRoot
 from codeloop.kit.git import find_common_folder, find_git_folder
 from codeloop.kit.small_files import create_private_folder, read_start, write_atomically
-from codeloop.schema.wire import DECODE_ERRORS
+from codeloop.kit.text.undecodable import find_undecodable
+from codeloop.schema.wire import DECODE_ERRORS, encode_json, replace
 
 _RECORD_NAME = "place.json"
 _MAX_RECORD_BYTES = 64 * 1024
@@ -107,7 +108,7 @@ class Places:
         """Store a record. Raises OSError."""
         folder = self._get_folder(place.root)
         create_private_folder(folder)
-        write_atomically(folder / _RECORD_NAME, msgspec.json.encode(place))
+        write_atomically(folder / _RECORD_NAME, encode_json(place))
 
     def list_others(self, root: str) -> Iterator[Place]:
         """Yield the records of other folders, the newest first."""
@@ -163,7 +164,8 @@ def _get_time(entry: "os.DirEntry[str]") -> float:
 
 def _read_record(folder: Path) -> Place | None:
     try:
-        return msgspec.json.decode(read_start(folder / _RECORD_NAME, _MAX_RECORD_BYTES), type=Place)
+        place = msgspec.json.decode(read_start(folder / _RECORD_NAME, _MAX_RECORD_BYTES), type=Place)
+        return replace(place, root=find_undecodable(place.root))
     except (OSError, *DECODE_ERRORS):
         return None
 

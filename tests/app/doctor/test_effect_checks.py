@@ -8,7 +8,6 @@ import pytest
 from tests.cli.program import Desk
 
 SILENT = {
-    "a folder that is not there": ({"permission": {"read": {"nothing/**": "deny"}}}, "matches no file that is there"),
     "an absolute path of the project": ({"permission": {"read": {"{work}/src/**": "deny"}}}, "named from its top"),
     "a later rule": ({"permission": {"bash": {"rm": "deny", "*": "allow"}}}, "bash *: allow, after it, does"),
     "a matcher": (
@@ -46,6 +45,16 @@ def test_what_can_never_act_is_named(tmp_path: Path, settings: dict[str, object]
     shown = desk.run("debug", "config")
     assert told in shown.stderr
     assert json.loads(shown.stdout)
+
+
+@pytest.mark.slow
+def test_a_path_that_is_not_there_is_named_where_the_project_itself_has_the_rule(tmp_path: Path) -> None:
+    settings = {"permission": {"read": {"nothing/**": "deny"}}}
+    desk = make_desk(tmp_path, settings)
+    assert "nothing/**" not in desk.run("debug", "config").stderr
+    desk.configure()
+    (desk.work / "codeloop.json").write_text(json.dumps(settings))
+    assert "matches no file that is there" in desk.run("debug", "config").stderr
 
 
 @pytest.mark.slow

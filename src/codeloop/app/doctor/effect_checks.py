@@ -50,13 +50,18 @@ def _warn(name: str, text: str, fix: str) -> Finding:
 
 def _examine_rules(settings: ProjectSettings) -> list[Finding]:
     """Return findings on the rules that can match nothing, or never decide."""
-    sections: list[tuple[KeyPath, list[PermissionRule]]] = [(("permission",), settings.config.permission)]
-    sections += [(("agent", name, "permission"), agent.permission) for name, agent in settings.config.agent.items()]
+    config = settings.config
+    sections: list[tuple[KeyPath, list[PermissionRule]]] = [
+        (("permission",), config.permission),
+        (("restrictions",), config.restrictions),
+    ]
+    sections += [(("agent", name, "permission"), agent.permission) for name, agent in config.agent.items()]
     root, files = settings.project_root.root, None
     findings: list[Finding] = []
     for keys, rules in sections:
         for index, rule in enumerate(rules):
             origin = settings.loaded.provenance.get(format_keys((*keys, index)))
+            is_project = origin is not None and origin.layer.is_project
             text = f"{rule.permission} {rule.pattern}: {rule.action}" + (f" ({origin})" if origin else "")
             if later := _find_later(rule, rules[index + 1 :]):
                 rest = f"{later.permission} {later.pattern}: {later.action}"
@@ -69,7 +74,8 @@ def _examine_rules(settings: ProjectSettings) -> list[Finding]:
                     plain = path.relative_to(root)
                     fix = f"Write {plain}: files of the project are named from its top."
                     findings.append(_warn("rules", f"{text} matches nothing.", fix))
-                elif rule.action == "deny" and not path.is_absolute():
+                # A rule of the user's own file holds for all projects: in this one there may be nothing for it.
+                elif rule.action == "deny" and is_project and not path.is_absolute():
                     files = _list_names(root) if files is None else files
                     if not any(matches(name, each) for each in list_wildcards(rule) for name in files):
                         findings.append(_warn("rules", f"{text} matches no file that is there now.", "Is it misspelt?"))

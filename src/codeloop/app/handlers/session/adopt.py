@@ -22,11 +22,12 @@ async def list_moved_folders(project: Project, _args: NoArguments) -> list[Moved
 async def adopt_folder(project: Project, args: AdoptFolder) -> list[Session]:
     """Take over the sessions of a folder that is gone; return those that are no subagents'.
 
-    Raises OperationError (BadRequest) if the folder is still there, or has no sessions.
+    Raises OperationError: NotFoundError for a path that is not absolute, or has no sessions; BadRequest if the folder
+    is still there.
     """
     root = os.path.normpath(args.directory)
     if not root.startswith("/") or "\0" in root:
-        raise OperationError("BadRequest", f"{args.directory!r} is not the absolute path of a folder.")
+        raise OperationError("NotFoundError", f"{args.directory!r} is not the absolute path of a folder.")
     if Path(root).is_dir():
         advice = "Go there (--dir), or resume a copy here: codeloop run --session ID --fork"
         raise OperationError("BadRequest", f"{root} is still there, so its sessions stay there. {advice}")
@@ -34,9 +35,8 @@ async def adopt_folder(project: Project, args: AdoptFolder) -> list[Session]:
     root = str(Path(os.path.realpath(Path(root).parent)) / Path(root).name)
     sessions = take_over.adopt_folder(_get_destination(project), root)
     if not sessions:
-        raise OperationError(
-            "BadRequest", f"No session belongs to {root}. `codeloop session list --all` shows all with their folders."
-        )
+        hint = "`codeloop session list --all` shows all with their folders."
+        raise OperationError("NotFoundError", f"No session belongs to {root}. {hint}")
     return sessions
 
 
