@@ -164,7 +164,16 @@ def test_the_keyring_is_imported_only_for_a_key_that_is_there(tmp_path: Path) ->
     stored = desk.home / "data" / "auth.json"
     stored.parent.mkdir(parents=True)
     stored.write_text('{"openai": {"type": "keyring", "origin": "https://api.openai.com"}}')
-    (tmp_path / "keyring.py").write_text(f"open({str(tmp_path / 'imported')!r}, 'w'); raise ImportError")
+    # As where it is not installed. PYTHONPATH can't put a module before those of codeloop, but Python starts with this.
+    (tmp_path / "sitecustomize.py").write_text(f"""
+import sys
+class Finder:
+    def find_spec(self, name, *_):
+        if name == "keyring":
+            open({str(tmp_path / "imported")!r}, "w")
+            raise ImportError(name)
+sys.meta_path.insert(0, Finder())
+""")
     with serving(steps(Answer(text="Done."))) as server:
         desk.use(server)
         assert desk.run("run", "hi").stdout == "Done.\n"

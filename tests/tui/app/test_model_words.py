@@ -64,4 +64,4 @@ async def test_words_for_the_model_are_shown_to_nobody(tmp_path: Path) -> None:
     for words in FOR_THE_MODEL:
         assert not any(words in text for text in shown), words
     assert "Permission denied by the rule bash touch *: deny" in " ".join(screen.split())
-    assert "The command was ended with all its processes after its timeout of 1500 ms." in run
+    assert "did not end" in run, run

@@ -35,7 +35,7 @@ def _begin(tools: frozenset[str]) -> None:
 
 def _import_tools(tools: frozenset[str]) -> None:
     # Whoever needs a module reports why it can't be imported.
-    with suppress(ImportError):
+    with suppress(Exception):
         if "bash" in tools:
             _load_bash()
         if "edit" in tools:

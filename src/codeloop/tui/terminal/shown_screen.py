@@ -122,6 +122,8 @@ class ShownScreen:
         self._wanted = [[_EMPTY_CELL] * width for _ in range(height)]
         self._shown = [[*row] for row in self._wanted]
         self._wanted_strips, self._shown_strips = [None] * height, [None] * height
+        # Rows of a taller screen may still be noted.
+        self._dirty_rows.clear()
 
     def change(self, parts: Iterable[ChangedPart], console: Console) -> None:
         """Take over changed parts of rows."""

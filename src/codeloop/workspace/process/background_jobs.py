@@ -206,8 +206,8 @@ class Jobs:
             running_jobs[-1].addresses[port.port] = port.address
             self.on_listen(running_jobs[-1], port)
         for port in gone:
-            for job in running_jobs:
-                if job.addresses.pop(port.port, None) is not None:
+            for job in self._jobs.values():
+                if job.addresses.pop(port.port, None) is not None and job.status == "running":
                     self.on_start(job)
 
     async def close(self) -> None:
