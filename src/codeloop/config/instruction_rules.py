@@ -7,13 +7,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from codeloop.config.instructions import RULES_FOLDER
 from codeloop.kit.glob import compile_glob
 from codeloop.kit.jsonc import is_list
 from codeloop.kit.small_files import read_start
 from codeloop.kit.text.frontmatter import FrontmatterError, split_frontmatter
 from codeloop.schema.limits import EXTEND_DEPTH, INSTRUCTION_BYTES, INSTRUCTION_FILES
 
-RULES_FOLDER = Path(".claude", "rules")
 _CODE = r"(?ms)^[ \t]*(```|~~~).*?^[ \t]*\1[ \t]*$|(`+)[^\n]*?\2"
 _IMPORT = r"(?m)(?:^|(?<=\s))@((?:\\ |[^\s`])+)"
 

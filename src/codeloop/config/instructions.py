@@ -12,7 +12,6 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.config.files import describe_os_error
-from codeloop.config.instruction_rules import RULES_FOLDER, list_imports, list_rule_files, split_rule
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.kit.guarded_paths import is_secret
@@ -22,6 +21,7 @@ from codeloop.schema.config import Config
 from codeloop.schema.limits import CONFIG_DEPTH, INSTRUCTION_BYTES, INSTRUCTION_ENTRIES, INSTRUCTION_FILES
 
 INSTRUCTION_FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
+RULES_FOLDER = Path(".claude", "rules")
 # Beside these: what one person adds for one project, and does not commit.
 _LOCAL_FILE_NAME = "CLAUDE.local.md"
 # How many imports may lead from an instruction file to another one.
@@ -59,14 +59,14 @@ def read_instructions(project_root: ProjectRoot, paths: Paths, config: Config, *
     for file in (paths.config / "AGENTS.md", paths.opencode_config / "AGENTS.md", paths.claude_home / "CLAUDE.md"):
         if reader.add(file, is_ours=True):
             break
-    for file in list_rule_files(paths.claude_home.parent):
+    for file in _list_rule_files(paths.claude_home.parent):
         reader.add(file, is_ours=True)
     folders = project_root.folders
     for folder in folders:
         for name in INSTRUCTION_FILE_NAMES:
             if reader.add(folder / name):
                 break
-        for file in (folder / _LOCAL_FILE_NAME, *list_rule_files(folder)):
+        for file in (folder / _LOCAL_FILE_NAME, *_list_rule_files(folder)):
             reader.add(file)
     for pattern in config.instructions:
         # The warnings about the configuration name URLs (`find_unsupported_keys`).
@@ -128,14 +128,20 @@ class _InstructionReader(Struct):
         if text is None:
             return False
         if f"/{RULES_FOLDER}/" in str(file):
+            # Imported late, as below: most projects have neither rules nor imports.
+            from codeloop.config.instruction_rules import split_rule
+
             rule = split_rule(text)
             if rule.globs:
                 # `read` gives it with the first of these files.
                 return True
             text = rule.text
         self.files.append(Instruction(file, text))
-        for name in list_imports(text):
-            self._add_import(file, name, is_ours=is_ours, hops=hops + 1)
+        if "@" in text:
+            from codeloop.config.instruction_rules import list_imports
+
+            for name in list_imports(text):
+                self._add_import(file, name, is_ours=is_ours, hops=hops + 1)
         return True
 
     def _add_import(self, importer: Path, name: str, *, is_ours: bool, hops: int) -> None:
@@ -234,3 +240,12 @@ def _list_entries(folder: Path, reader: _InstructionReader) -> list[os.DirEntry[
     if reader.remaining_entries <= 0:
         reader.warnings.append(f"instructions: stopped after {INSTRUCTION_ENTRIES.value:,} files and folders.")
     return sorted(dir_entries, key=lambda entry: entry.name)
+
+
+def _list_rule_files(folder: Path) -> list[Path]:
+    """Return the files of a folder's rules, sorted. Never fails."""
+    if not (folder / RULES_FOLDER).is_dir():
+        return []
+    from codeloop.config.instruction_rules import list_rule_files
+
+    return list_rule_files(folder)

@@ -11,7 +11,6 @@ from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmation
 from codeloop.kit.wildcard import MARKS, covers, expand_home, matches, overlaps
-from codeloop.permission.git_losses import discards_work
 from codeloop.schema.permission import (
     LOSS_PATTERN,
     OFFER_PATTERN,
@@ -278,6 +277,11 @@ def _is_relevant(rule: PermissionRule, text: str, spellings: Sequence[str], need
         case "<remote>":
             return text in need.remote
         case "<loss>":
+            if not any("git" in each for each in (text, *spellings)):
+                return False
+            # Imported late: most turns run no git.
+            from codeloop.permission.git_losses import discards_work
+
             return discards_work(text, spellings)
         case _:
             return True

@@ -2,7 +2,6 @@
 
 from msgspec import Struct
 
-from codeloop.schema.bounds.outlines import SEARCH_SHOWN_BYTES
 from codeloop.schema.config import CommandsConfig, ToolOutputConfig
 from codeloop.schema.limits import (
     READ_BYTES,
@@ -53,6 +52,9 @@ class ToolBounds(Struct, frozen=True):
     @property
     def search_bytes(self) -> int:
         """The bytes of lines that a search shows; more is never of use, since another search finds the rest."""
+        # Imported late: a text answer searches nothing.
+        from codeloop.schema.bounds.outlines import SEARCH_SHOWN_BYTES
+
         return min(self.bytes or SEARCH_SHOWN_BYTES.value, SEARCH_SHOWN_BYTES.value)
 
     @property

@@ -3,7 +3,6 @@
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractContextManager, asynccontextmanager, nullcontext, suppress
 from pathlib import Path
-from shlex import quote
 from typing import TYPE_CHECKING
 
 from codeloop.app.extensions.open_with_extensions import open_with_extensions
@@ -62,6 +61,9 @@ def make_local_target(
             return get_directory_client(session.directory)
         way = "Go there (--dir), or resume a copy here (--fork)."
         if not Path(session.root).is_dir():
+            # Imported late: it is rarely needed.
+            from shlex import quote
+
             way = (
                 f"That folder is gone. If it is this one now: codeloop session adopt {quote(session.root)}; "
                 "or resume a copy here (--fork)."

@@ -14,7 +14,6 @@ from codeloop.kit.text.suggest import MAX_SUGGESTIONS, find_similar, format_sugg
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.agents import AGENT_LIST
 from codeloop.schema.api.project import PATH_GET, TOOL_LIST, ToolListQuery
-from codeloop.schema.api.providers import CONFIG_PROVIDERS
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
 from codeloop.schema.api.session_requests import (
@@ -221,6 +220,9 @@ async def resolve_model(client: Client, name: str | None) -> str | None:
     """
     if name is None or "/" in name:
         return name
+    # Imported late: most models are named in full.
+    from codeloop.schema.api.providers import CONFIG_PROVIDERS
+
     usable = await client.call(CONFIG_PROVIDERS, NoArguments())
     ids_by_ref = {
         f"{provider.id}/{model_id}": model_id for provider in usable.providers for model_id in provider.models
