@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.config.instructions import RULES_FOLDER
+from codeloop.config.paths import RULES_FOLDER
 from codeloop.kit.glob import compile_glob
 from codeloop.kit.jsonc import is_list
 from codeloop.kit.small_files import read_start

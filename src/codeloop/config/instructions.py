@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec import field as struct_field
 
 from codeloop.config.files import describe_os_error
-from codeloop.config.paths import Paths
+from codeloop.config.paths import RULES_FOLDER, Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.kit.guarded_paths import is_secret
 from codeloop.kit.paths import expand_user_path
@@ -21,7 +21,6 @@ from codeloop.schema.config import Config
 from codeloop.schema.limits import CONFIG_DEPTH, INSTRUCTION_BYTES, INSTRUCTION_ENTRIES, INSTRUCTION_FILES
 
 INSTRUCTION_FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
-RULES_FOLDER = Path(".claude", "rules")
 # Beside these: what one person adds for one project, and does not commit.
 _LOCAL_FILE_NAME = "CLAUDE.local.md"
 # How many imports may lead from an instruction file to another one.

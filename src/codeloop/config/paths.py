@@ -14,6 +14,9 @@ from msgspec import Struct
 from codeloop.kit.jsonc import is_list
 from codeloop.schema.errors import CodeloopError
 
+RULES_FOLDER = Path(".claude", "rules")
+"""Where rules for the model lie in a project and in the home."""
+
 
 class Paths(Struct, frozen=True):
     """Codeloop's four folders, the home directory, and two folders of other programs; none of them need exist.

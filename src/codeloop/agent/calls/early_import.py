@@ -5,6 +5,8 @@ import threading
 from collections.abc import Collection
 from contextlib import suppress
 
+from codeloop.schema.installation import InstallationChanged
+
 # Seconds until it begins: a model that answers sooner is not slowed down by it, and a text then needs none of this.
 _DELAY = 0.2
 _TOOLS = frozenset({"bash", "edit"})
@@ -35,7 +37,7 @@ def _begin(tools: frozenset[str]) -> None:
 
 def _import_tools(tools: frozenset[str]) -> None:
     # Whoever needs a module reports why it can't be imported.
-    with suppress(Exception):
+    with suppress(ImportError, InstallationChanged):
         if "bash" in tools:
             _load_bash()
         if "edit" in tools:

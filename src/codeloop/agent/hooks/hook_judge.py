@@ -18,7 +18,7 @@ from codeloop.extend.hooks.hooks import HookFailed
 from codeloop.model.chat import ChatModel, ModelRequest, TextPiece, UserModelMessage
 from codeloop.model.quirks import find_quirks
 from codeloop.model.wire.structured_output import make_answer_shape, make_format_fields
-from codeloop.schema.bounds.extension import HOOK_PROMPT, HOOK_VERDICTS
+from codeloop.schema.bounds.extension import HOOK_PROMPT_TEXT, HOOK_VERDICTS
 from codeloop.schema.config import HookConfig
 from codeloop.schema.errors import CodeloopError, get_error_message
 from codeloop.schema.ids import new_id
@@ -64,9 +64,9 @@ class HookJudge:
     async def __call__(self, row: HookConfig, session_id: str, model: JSON | None, prompt: str, /) -> HookVerdict:
         """See AskJudge."""
         engine = self._engine()
-        if len(prompt) > HOOK_PROMPT.value:
+        if len(prompt) > HOOK_PROMPT_TEXT.value:
             # What a hook is told about may be as large as an answer, and larger than the model's window.
-            half = HOOK_PROMPT.value // 2
+            half = HOOK_PROMPT_TEXT.value // 2
             left_out = len(prompt) - 2 * half
             prompt = f"{prompt[:half]}\n[{left_out} characters are left out here]\n{prompt[-half:]}"
         # A judging subagent would otherwise start another one, without end.

@@ -44,8 +44,8 @@ MCP_CHANGES = Limit("mcp.changes", 200, "ms", "changes of a server's lists are t
 HOOK_VERDICTS = Limit(
     "hooks.verdicts", 2, "count", "tries of a model to judge in the form asked for, then it has failed"
 )
-HOOK_PROMPT = Limit(
-    "hooks.prompt", 100_000, "characters", "of a longer text for a judging model, the middle is left out"
+HOOK_PROMPT_TEXT = Limit(
+    "hooks.prompt_text", 100_000, "characters", "of a longer text for a judging model, the middle is left out"
 )
 HOOK_TRANSCRIPT = Limit(
     "hooks.transcript", 8 * 1024 * 1024, "bytes", "a session as hooks read it; its oldest are left out"
