@@ -19,14 +19,14 @@ _MAX_COMMAND_CHARS = 200
 
 
 def take_ended_commands(engine: Engine, session_id: str) -> str:
-    """Return what the model has to be told of commands of the session that have ended, each once; "": nothing."""
+    """Return a text for the model on commands of the session that have ended, each once; "": there are none."""
     if not engine.workspace.has_jobs:
         return ""
     return "\n\n".join(_take_end(engine, job) for job in engine.workspace.shells.jobs.list_untold(session_id))
 
 
 async def remind_of_ended_commands(engine: Engine, session_id: str) -> None:
-    """Tell the model by a prompt how commands of the session ended."""
+    """Store a prompt that says how commands of the session ended."""
     if ends := take_ended_commands(engine, session_id):
         store_reminder(engine, session_id, ENDED_REMINDER.format(ends=ends))
 

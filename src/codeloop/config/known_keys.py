@@ -159,7 +159,7 @@ _WAYS: tuple[tuple[KeyPath, str], ...] = (
 
 
 def find_way(keys: KeyPath) -> str:
-    """Return what to do instead of a setting that is not supported; "": there is nothing."""
+    """Return the way that replaces a setting that is not supported; "": there is none."""
     for prefix, way in _WAYS:
         if len(prefix) == len(keys) and all(part in ("*", key) for part, key in zip(prefix, keys, strict=True)):
             return way

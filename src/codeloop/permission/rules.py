@@ -172,7 +172,7 @@ def _is_applicable(rule: PermissionRule, need: Need) -> bool:
 
 
 def list_wildcards(rule: PermissionRule) -> tuple[str, ...]:
-    """Return what a rule's pattern means, as wildcards of which one has to match; of a trait or kind of file `*`.
+    """Return the meaning of a rule's pattern, as wildcards of which one has to match; of a trait or kind of file `*`.
 
     `./src`, `src/` and `src` mean that folder with all that is in it, and `rm` means that command with any arguments;
     of a rule that allows, only what it says.

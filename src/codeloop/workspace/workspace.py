@@ -74,7 +74,7 @@ class Ground:
                 self._descriptor = None
 
     def find_loss(self) -> str:
-        """Return what has happened to the folder, a sentence for the model and the user; "": it is there."""
+        """Return the reason why the folder is lost, a sentence for the model and the user; "": it is there."""
         try:
             now = self._path.stat()
         except OSError:

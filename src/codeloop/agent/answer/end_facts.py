@@ -30,7 +30,7 @@ _MAX_CHANGES = 2_000
 
 
 async def collect_facts(engine: Engine, session_id: str, turn: Sequence[Entry], earlier: Sequence[Entry]) -> TurnFacts:
-    """Return what a turn did. `earlier`: the entries before it."""
+    """Return the facts of a turn. `earlier`: the entries before it."""
     entries = add_subagents(engine, session_id, turn)
     parts = [part for entry in entries for part in entry.parts]
     start = engine.services.ref_states.pop(session_id, None)

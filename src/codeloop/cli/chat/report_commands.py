@@ -5,7 +5,7 @@ Each is called with the conversation and the words after the command's name; `sl
 
 from codeloop.cli.chat.conversation import LineConversation
 from codeloop.client.formatting import format_cost, format_time
-from codeloop.client.slash.jobs import format_jobs
+from codeloop.client.slash.jobs import format_jobs, parse_ended_job
 from codeloop.client.slash.reports import (
     format_context_report,
     format_cost_report,
@@ -77,10 +77,9 @@ async def show_cost(chat: LineConversation, _words: str) -> None:
 
 async def show_jobs(chat: LineConversation, words: str) -> None:
     """Show what runs in the background; `end ID` ends it."""
-    verb, _, job_id = words.partition(" ")
-    if verb in {"end", "stop", "kill"} and job_id.strip():
-        await chat.client.call(JOB_END, JobId(job_id=job_id.strip()))
-        chat.show_text(f"{job_id.strip()} was ended.")
+    if job_id := parse_ended_job(words):
+        await chat.client.call(JOB_END, JobId(job_id=job_id))
+        chat.show_text(f"{job_id} was ended.")
         return
     chat.show_text("\n".join(format_jobs(await chat.client.call(JOB_LIST, NoArguments()))))
 

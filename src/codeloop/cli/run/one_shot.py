@@ -191,7 +191,7 @@ class OneShot:
 
 
 def _find_notifier(session_id: str) -> Callable[[str], object]:
-    """Return what tells the user that a run in the background waits for an answer."""
+    """Return a function that notifies the user of a run in the background that waits for an answer."""
     from codeloop.cli.run.background import notify_of_question
 
     return partial(notify_of_question, session_id)

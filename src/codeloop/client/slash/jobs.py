@@ -6,8 +6,15 @@ from codeloop.client.formatting import format_job
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.jobs import JobInfo
 
+_END_VERBS = ("end", "stop", "kill")
 NOTHING_RUNS = "Nothing runs in the background."
 _MAX_LINE = 100
+
+
+def parse_ended_job(words: str) -> str:
+    """Return the id of the job that the words after `/jobs` end; "": they end none."""
+    verb, _, job_id = words.partition(" ")
+    return job_id.strip() if verb in _END_VERBS else ""
 
 
 def describe_job(job: JobInfo) -> str:

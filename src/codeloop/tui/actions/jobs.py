@@ -6,7 +6,7 @@ from pathlib import Path
 from rich.segment import Segment
 
 from codeloop.client.background_run import BACKGROUND_FOLDER, describe_background, start_background_run
-from codeloop.client.slash.jobs import NOTHING_RUNS, describe_job
+from codeloop.client.slash.jobs import NOTHING_RUNS, describe_job, parse_ended_job
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.api.jobs import JOB_END, JOB_LIST, JOB_OUTPUT, JobId, JobInfo
 from codeloop.schema.api.session_inputs import ABORT
@@ -29,10 +29,9 @@ _GROUP_ORDER = list(_GROUPS)
 
 async def show_jobs(ui: Ui, words: str) -> None:
     """List what runs, with its output; a key ends one. `words`: `end ID` ends it at once."""
-    verb, _, job_id = words.partition(" ")
-    if verb in {"end", "stop", "kill"} and job_id.strip():
-        await ui.client.call(JOB_END, JobId(job_id=job_id.strip()))
-        ui.notify(f"{job_id.strip()} was ended.")
+    if job_id := parse_ended_job(words):
+        await ui.client.call(JOB_END, JobId(job_id=job_id))
+        ui.notify(f"{job_id} was ended.")
         return
     client = ui.client
 

@@ -130,7 +130,7 @@ class ProcessStarter:
         return listener
 
     async def open_reach(self) -> "PortReach":
-        """Return what lists and reaches the ports that programs here listen on. Raises OSError."""
+        """Return a connection that lists and reaches the ports that programs here listen on. Raises OSError."""
         return PortReach(await self._send_request(REACH_KIND, ("",)))
 
     async def make_sandbox(self, rows: Sequence[str], descriptors: Sequence[int] = ()) -> "ProcessStarter":

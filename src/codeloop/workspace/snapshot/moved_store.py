@@ -26,7 +26,7 @@ def link_objects(source: Path, target: Path) -> None:
 
 
 def _link(source: Path, target: Path) -> None:
-    """Give a file a second name; a copy where a disk knows no links."""
+    """Link a file under a second name; a copy where a disk knows no links."""
     try:
         os.link(source, target)
     except FileExistsError:
@@ -36,7 +36,7 @@ def _link(source: Path, target: Path) -> None:
 
 
 def make_tree_mapping(objects: ObjectStore, old_top: str, new_top: str) -> Callable[[str], str]:
-    """Return what makes a tree of the one top of work trees into one of the other, above or below it. Raises OSError.
+    """Return a function that makes a tree of the one top into one of the other, above or below it. Raises OSError.
 
     A tree that is not kept any more stays as it is.
     """

@@ -20,7 +20,7 @@ _MAX_OUTPUT_CHARS = 30_000
 
 
 async def list_running(project: Project, _args: NoArguments) -> list[JobInfo]:
-    """Return what runs in this process, the oldest first."""
+    """Return the jobs of this process, the oldest first."""
     rows = [*_list_commands(project), *_list_subagents(project), *_list_calls(project)]
     return sorted(rows, key=lambda row: row.started)
 

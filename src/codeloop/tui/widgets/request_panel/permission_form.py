@@ -91,7 +91,7 @@ class PermissionForm:
         return [choices_by_name[name] for name in self._choices]
 
     def _list_always_keys(self) -> list[str]:
-        """Return what further keys do to "always"."""
+        """Return the hints on further keys for "always"."""
         can_widen = len(self._scopes) > 1
         return [*([f"{_WIDER_KEY} widens it"] if can_widen else []), *(["e edits it"] if self._can_edit else [])]
 
@@ -239,7 +239,7 @@ class PermissionForm:
 
 
 def _list_scopes(request: PermissionRequest) -> list[tuple[str, ...]]:
-    """Return what "always" can allow: of files those, their folders, and all that is offered; else only that."""
+    """Return the choices for "always": of files those, their folders, and all that is offered; else only that."""
     offered = tuple(request.always)
     names = make_exact_wildcards(request.patterns)
     if request.permission not in _NARROWED_PERMISSIONS or offered != ("*",) or not names:

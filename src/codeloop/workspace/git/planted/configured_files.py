@@ -110,7 +110,7 @@ class ConfiguredFiles:
         self._known: dict[tuple[Path, ...], tuple[PathSurvey, list[Path]]] = {}
 
     def find(self, folders: Iterable[Path], tree: Path) -> list[Path]:
-        """Return what `find_configured_files` yields for a repository."""
+        """Return the files that `find_configured_files` yields for a repository."""
         key = (tree, *folders)
         known = self._known.get(key)
         if known is None or not known[0].is_unchanged():
