@@ -59,7 +59,7 @@ def test_a_goal_is_done_when_its_check_passes_after_the_last_edit(tmp_path: Path
     assert ended["goal"]["status"] == "done"
     assert ended["goal"]["checks"] == [{"command": "make test", "exitCode": 0}]
     assert ended["goal"]["rounds"] == 2
-    assert ended["steps"] == 3, "what codeloop runs itself is no step"
+    assert ended["steps"] == 3, "what codeloop runs itself is not a step"
     assert "codeloop itself runs: `make test`" in sent
     assert "The goal is not reached yet: `make test`: it exits with 2" in sent
 
@@ -168,7 +168,7 @@ def test_a_judge_decides_by_recorded_runs_alone(tmp_path: Path) -> None:
         assert bool(asked) == (name in {"yes", "no"}), name
         if asked:
             assert "Ran 1 test" in asked[0]
-            assert "Done: all tests pass" not in asked[0], "what the model says is no evidence"
+            assert "Done: all tests pass" not in asked[0], "what the model says is not evidence"
         if name == "no":
             assert "lint was not run" in ended["message"]
 
@@ -186,7 +186,7 @@ def test_checks_that_the_model_chose_are_asked_about_each_time_they_run(tmp_path
         ended = result(desk.run(*RUN, "--rounds", "1"))
     assert first.exists(), "the model ran it once"
     assert (ended["goal"]["status"], ended["goal"]["left"]) == ("not_done", ["`make test`: it was not allowed to run"])
-    assert ended["steps"] == 3, "the check that was not run is no step"
+    assert ended["steps"] == 3, "the check that was not run is not a step"
     assert [denied["input"]["command"] for denied in ended["denied"]] == ["make test"]
 
 

@@ -88,7 +88,7 @@ WORKTREE_OPTION = click.option(
     # The value is optional: `--worktree` alone has the value "", and the name is made from the prompt.
     is_flag=False,
     flag_value="",
-    help="Work in a work tree of your repository with a branch of its own; made if there is none.",
+    help="Work in a work tree of your repository with its own branch; created if it does not exist.",
 )
 BASE_OPTION = click.option("--base", metavar="REF", help="With --worktree: branch or commit to begin from.")
 JSON_OPTION = click.option("--json", "as_json", is_flag=True, help="Print JSON.")

@@ -89,7 +89,7 @@ async def find_or_create_worktree(client: Client, name: str, base: str | None = 
     """
     # A name becomes a directory and a branch; a path in it would lead elsewhere.
     if "/" in name:
-        raise UsageProblem(f"{name} is no name of a work tree: letters, digits and hyphens.")
+        raise UsageProblem(f"{name} is not a name of a work tree: letters, digits and hyphens.")
     for tree in await client.call(WORKTREE_OVERVIEW, NoArguments()) if name else ():
         if tree.name == name:
             if tree.state != "ready":

@@ -144,7 +144,7 @@ CLIENT_RESPONSE_TIME = Limit(
 CLIENT_KEEPALIVE = Limit("client.keepalive", 3_000, "ms", "how long an unused connection is kept: servers close at 5 s")
 CLIENT_ANSWER = Limit("client.answer", 256 * 1024 * 1024, "bytes", "a longer answer of a server is not read")
 CLIENT_EVENT = Limit("client.event", 256 * 1024 * 1024, "bytes", "one event of a server, then following ends")
-# Three times `server.heartbeat`: one late heartbeat is no lost connection.
+# Three times `server.heartbeat`: one late heartbeat is not a lost connection.
 CLIENT_STREAM_IDLE = Limit(
     "client.stream_idle", 30_000, "ms", "an event stream without a byte, three heartbeats long, is opened again"
 )
@@ -153,7 +153,7 @@ CLIENT_BACKOFF = Limit(
 )
 CLIENT_BACKOFF_MOST = Limit("client.backoff_most", 5_000, "ms", "the longest such wait")
 CLIENT_HEARTBEAT = Limit("client.heartbeat", 500, "ms", "how often a server is asked to send a heartbeat")
-# Three times `client.heartbeat` and a bit: one late heartbeat is no silence.
+# Three times `client.heartbeat` and a bit: one late heartbeat is not silence.
 CLIENT_UNRESPONSIVE_TIME = Limit(
     "client.unresponsive_time", 1_750, "ms", "without a heartbeat; then the server is shown as silent"
 )
@@ -212,7 +212,7 @@ MODEL_ERROR_BODY = Limit("model.error_body", 4_000, "characters", "kept of the t
 MODEL_OUTPUT_TOKENS = Limit(
     "model.output", 32_000, "tokens", "asked for in one answer where the service wants a number"
 )
-KEY_LENGTH = Limit("model.key_length", 16_384, "characters", "a longer text is no key but a file, and is refused")
+KEY_LENGTH = Limit("model.key_length", 16_384, "characters", "a longer text is not a key but a file, and is refused")
 # === Calls of tools and their outputs ===
 TOOL_OUTPUT_LINES = Limit("tool.output_lines", 2_000, "lines", "longer output is cut, the whole kept in a file")
 TOOL_OUTPUT_BYTES = Limit("tool.output_bytes", 50 * 1024, "bytes", "longer output is cut, the whole kept in a file")

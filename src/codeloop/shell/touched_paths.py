@@ -1,7 +1,7 @@
 """Finds the paths that the simple commands of a line read, write or only look up.
 
-This is no security boundary: a program may touch more files than its words name. How each program uses its words is in
-its row; here they are put together for a whole line, with its variables, its redirections and `cd`.
+This is not a security boundary: a program may touch more files than its words name. How each program uses its
+words is in its row; here they are put together for a whole line, with its variables, its redirections and `cd`.
 """
 
 import re

@@ -50,7 +50,7 @@ class PreparedCall(Struct, frozen=True):
 class InvalidToolCall(Struct, frozen=True):
     """A call that can't run. `reason` says why; `input` is its JSON object, empty if it has none.
 
-    `is_unusable`: there is no such tool, or the arguments are no JSON object; user interfaces show the tool `invalid`.
+    `is_unusable`: there is no such tool, or the arguments are not a JSON object; UIs show the tool `invalid`.
     """
 
     reason: str

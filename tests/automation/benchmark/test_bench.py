@@ -192,7 +192,7 @@ def test_what_is_no_task_or_no_agent_is_named(tmp_path: Path) -> None:
         ('prompt = "x"', "missing required field"),
         (f'repository = "{tmp_path}"\nprompt = "x"\ncheck = "true"\ncosts = 1', "unknown field"),
         ('repository = "../gone"\nprompt = "x"\ncheck = "true"', "no folder and no address"),
-        ("prompt = ", "is no task"),
+        ("prompt = ", "is not a task"),
     ):
         (tmp_path / "one.toml").write_text(text)
         with pytest.raises(UsageProblem, match=words):

@@ -50,7 +50,7 @@ async def collect_facts(engine: Engine, session_id: str, turn: Sequence[Entry], 
         is_known = snapshots is not None and snapshots.last is not None
         unknown = () if is_known or not has_commands else ("what commands changed, as there are no snapshots",)
         return replace(facts, files=len(_list_edited(parts)), unrecorded=unknown)
-    # What the model wrote in earlier turns is no work of the user's.
+    # What the model wrote in earlier turns is not the user's own work.
     patches = (part for entry in earlier for part in entry.parts if isinstance(part, PatchPart))
     names = {file.removeprefix(f"{snapshots.root}/") for part in patches for file in part.files}
     compared = await snapshots.jobs.run_job(lambda: _compare(snapshots, entries, states, names), SNAPSHOT_COMPARE)

@@ -57,7 +57,7 @@ _SHORTER_CALL_ADVICE = {ADVICE_KEY: "Make the call again with less in it, for ex
 _TEXT_CALL_MARKS = frozenset("<[{")
 _TEXT_CALL_NOTE = "the call came as text and was run; make calls as the service takes them"
 _LOOP_MESSAGE = "The same call of {tool} gave the same result {count} times, so the turn was ended."
-# Tools that are called again and again while something runs: equal results are no loop.
+# Tools that are called again and again while something runs: equal results are not a loop.
 _POLLING_TOOLS = frozenset({"bash_output", "task_output"})
 _DUPLICATE_REASON = "Not run: the same call, with the same id, was sent before it in this answer."
 _REJECTED_REASON = "Not run: the user rejected an earlier call of the same step."

@@ -164,7 +164,7 @@ async def _read_session(session_id: str, run: RunOperation) -> Session:
 
 
 def _may_read(part: FilePartInput, root: Path) -> bool:
-    """Return whether an extension may attach a part: a project's file without keys, or data that is no file."""
+    """Return whether an extension may attach a part: a project's file without keys, or data that is not a file."""
     if not part.url.startswith("file:"):
         return True
     path = (root / unquote(urlsplit(part.url).path)).resolve()

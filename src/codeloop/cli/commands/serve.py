@@ -203,7 +203,7 @@ def _make_listen_options(
 def _find_web_folder(folder: Path | None) -> Path | None:
     """Return the real path of the folder of `--web-dir`; None: the option is not given. Raises UsageProblem."""
     if folder is not None and not (folder / "index.html").is_file():
-        raise UsageProblem(f"{folder} holds no index.html, so it is no web app. Name the folder that holds one.")
+        raise UsageProblem(f"{folder} holds no index.html, so it is not a web app. Name the folder that holds one.")
     return None if folder is None else folder.resolve()
 
 

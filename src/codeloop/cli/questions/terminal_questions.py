@@ -248,7 +248,7 @@ class OptionChoice(Struct, frozen=True):
 def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
     """Return the meaning of the answer to a permission request. `always`: whether that is a possible answer.
 
-    A number stands for the answer at that position. Two words or more that are no known answer are `words` for the
+    A number stands for the answer at that position. Two words or more that are not a known answer are `words` for the
     model. A single unknown word is `unclear`.
     """
     plain = " ".join(re.sub("['\u2019]", "", line.lower()).replace(",", " ").split()).strip(' .!;:"`')
@@ -293,7 +293,7 @@ def parse_choice(line: str, labels: Sequence[str], *, allows_several: bool, allo
             chosen_labels.append(labels[int(piece) - 1])
         elif piece in labels_by_text:
             chosen_labels.append(labels_by_text[piece])
-        # One piece that is no option makes the whole line the user's own words.
+        # One piece that is not an option makes the whole line the user's own words.
         elif allows_own_words:
             return OptionChoice([text])
         else:

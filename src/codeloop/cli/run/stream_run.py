@@ -125,7 +125,7 @@ def _read_block(block: Any, index: int) -> PartInput:
     if kind == "text" and isinstance(text := block.get("text"), str):
         return TextPartInput(text=text)
     if kind not in {"image", "document"}:
-        raise UsageProblem(f"{location} is no block of the type `text`, `image` or `document`.")
+        raise UsageProblem(f"{location} is not a block of the type `text`, `image` or `document`.")
     match block.get("source"):
         case {"type": "base64", "media_type": str(mime), "data": str(data)}:
             return FilePartInput(mime=mime, url=f"data:{mime};base64,{data}", filename=block.get("title"))

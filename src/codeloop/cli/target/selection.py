@@ -277,6 +277,6 @@ def _suggest_sessions(sessions: list[Session], query: str) -> str:
 
 
 def _is_prompt(message: MessageWithParts) -> bool:
-    """Return whether a user wrote this message: it is no request for a summary, and not made by codeloop."""
+    """Return whether a user wrote this message: it is not a request for a summary, and not made by codeloop."""
     parts = (part for part in message.parts if not (isinstance(part, TextPart) and part.synthetic))
     return isinstance(message.info, UserMessage) and any(not isinstance(part, CompactionPart) for part in parts)

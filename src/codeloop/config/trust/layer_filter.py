@@ -65,7 +65,7 @@ def _filter_agent(values: NormalisedValues, name: str, agent: JSON, base: JSON, 
             _keep_as_restrictions(values, narrow, value, ("agent", name), ignored_names)
         elif key == "steps" and _is_count(value) and value <= _read_count(base, "agent", name, "steps", default=value):
             narrow["steps"] = value
-        # A `mode` without a path in the file is no setting: `normalise_layer` adds it to agents of the old key `mode`.
+        # A `mode` without a path in the file is not a setting: `normalise_layer` adds it for the old key `mode`.
         elif key == "disable" and value is True:
             narrow["disable"] = True
         elif key != "mode" or keys in values.source_keys:

@@ -153,7 +153,7 @@ class ToolCallAssembler:
         """Return whether the piece begins a new call although its index or id leads to a known one."""
         if not name and not text.strip():
             return False
-        # A new id alone is no new call: some services change the id of a call from piece to piece.
+        # A new id alone is not a new call: some services change the id of a call from piece to piece.
         if call_id and self._by_id.get(call_id) is not open_call:
             has_other_name = name != "" and open_call.name not in {"", name}
             return has_other_name or open_call.is_complete

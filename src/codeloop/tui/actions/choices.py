@@ -33,7 +33,7 @@ async def switch_variant(ui: Ui, _words: str) -> None:
     """Switch to the model's next thinking effort; after the last one, to its default."""
     model, variants = ui.choices.require_model(ui.tab), ui.choices.list_variants(ui.tab)
     if not variants:
-        raise UsageProblem("This model has one way of thinking only.")
+        raise UsageProblem("This model has no thinking levels.")
     # None: the default of the service.
     names: list[str | None] = [None, *variants]
     index = names.index(model.variant) if model.variant in names else 0

@@ -264,7 +264,7 @@ def _read_contents(paths: tuple[Path, ...]) -> dict[Path, _Content]:
 
 
 def _holds_file(path: Path) -> bool:
-    """Return whether a path is no folder, or one with something else than folders in it, such as a link."""
+    """Return whether a path is not a folder, or one with something else than folders in it, such as a link."""
     if path.is_symlink() or not path.is_dir():
         return True
     return any(names or any(Path(top, each).is_symlink() for each in folders) for top, folders, names in os.walk(path))

@@ -66,7 +66,7 @@ _TAIL_CHARS = 20_000
 _TAIL_LINES = 400
 # Longer lines (bundled code, for example) may contain anything.
 _MAX_LINE_CHARS = 2_000
-# The shell's exit code for a file that is no program. It prints "Permission denied" then, which is no refusal.
+# The shell's exit code for a file that is not a program. It prints "Permission denied" then, which is not a refusal.
 _NOT_EXECUTABLE_CODE = 126
 _NETWORK_OFF_TEXT = "the network, which is off for sandboxed commands"
 _NO_DIRECT_CONNECTION_TEXT = (
@@ -312,7 +312,7 @@ def _list_open_ports() -> set[int]:
 
 
 def _explain_refusal(word: str, policy: SandboxPolicy, directory: Path, home: Path) -> list[str]:
-    """Return a note if the policy refuses a path; none if it does not, or the word is no path."""
+    """Return a note if the policy refuses a path; none if it does not, or the word is not a path."""
     path = _resolve_word(word, directory, home)
     if path is None:
         return []
@@ -350,7 +350,7 @@ def _describe_unseen(path: Path, home: Path) -> str:
 
 
 def _resolve_word(word: str, directory: Path, home: Path) -> Path | None:
-    """Resolve a word of a message to a path; None if it is no path."""
+    """Resolve a word of a message to a path; None if it is not a path."""
     if "/" not in word and not os.path.lexists(directory / word):
         return None
     try:

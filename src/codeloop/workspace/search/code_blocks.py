@@ -355,7 +355,7 @@ def _list_python_blocks(text: str) -> list[CodeBlock] | None:
 
 
 def _correct_block(block: CodeBlock, root: Node, lines: Sequence[str]) -> CodeBlock | None:
-    """Return a block with its exact last line; None: it is no block, but a text or the declaration of a variable."""
+    """Return a block with its exact last line; None: it is not a block, but a text or the declaration of a variable."""
     row, line = block.first_line - 1, lines[block.first_line - 1]
     indent = line[: len(line) - len(line.lstrip())]
     start = (row, len(indent.encode(errors="replace")))

@@ -260,7 +260,7 @@ async def test_ignored_files_go_along_by_rule(tmp_path: Path) -> None:
         assert (folder / ".env").read_text() == "KEY=1\n"
         for name in ("other.env", "../../x", "a.txt"):
             refused = await it.post("/worktree/one/copy", {"files": [name]}, 400)
-            assert "is no ignored file" in refused["data"]["message"]
+            assert "is not an ignored file" in refused["data"]["message"]
         assert git(folder, "status", "--porcelain") == ""
 
 

@@ -31,7 +31,7 @@ async def copy_ignored_files(project: Project, args: CopyToWorktree) -> list[str
         if name not in (*allowed, *files_to_ask_about):
             raise OperationError(
                 "BadRequest",
-                f"{name} is no ignored file that `worktree.copy` in your configuration names. Add it there: "
+                f"{name} is not an ignored file that `worktree.copy` in your configuration names. Add it there: "
                 f'"worktree": {{"copy": {{"{name}": "allow"}}}}',
             )
     await asyncio.to_thread(_copy_files, trees.git.root, find_worktrees_folder(project) / record.name, args.files)

@@ -57,7 +57,7 @@ async def _find_record(project: Project, name: str, kind: ErrorKind) -> Worktree
     try:
         return await asyncio.to_thread(find_record, project, name)
     except OperationError as error:
-        raise OperationError(kind, f"{name} is no work tree that was made for this project.") from error
+        raise OperationError(kind, f"{name} is not a work tree that was made for this project.") from error
 
 
 async def _remove_with_record(project: Project, trees: Worktrees, record: WorktreeRecord, *, force: bool) -> None:

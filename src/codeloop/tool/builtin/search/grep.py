@@ -153,7 +153,7 @@ async def _search(path: Path, query: GrepQuery, ctx: ToolContext) -> tuple[GrepR
 
 
 async def _run_search(path: Path, query: GrepQuery, ctx: ToolContext) -> tuple[GrepResult, str]:
-    """Search; if the pattern is no valid regular expression, search for it as plain text and return a note."""
+    """Search; if the pattern is not a valid regular expression, search for it as plain text and return a note."""
     search = ctx.workspace.ripgrep.grep
     try:
         return await search(path, query, ctx.workspace.environment), ""

@@ -86,6 +86,6 @@ def _read_or_describe(path: Path) -> str:
     if not data:
         return "(an empty file)\n"
     if b"\0" in data:
-        return "(its bytes are no text)\n"
+        return "(its bytes are not text)\n"
     rest = "" if len(data) <= _SHOWN_BYTES else f"\n(and more: {path.lstat().st_size:,} bytes in all)\n"
     return data[:_SHOWN_BYTES].decode(errors="replace") + rest

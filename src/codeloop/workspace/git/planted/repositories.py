@@ -278,7 +278,7 @@ class ProjectRepositories:
             if not self._runs.running:
                 return False
             is_changed = False
-            # What has changed is no news any more at the end of the command, which looks at all of it once more.
+            # What has changed is not news any more at the end of the command, which looks at all of it once more.
             self.require_check()
             cleaner = RepositoryCleaner(self._roots, self._quarantine, self._user_repositories)
             for entry in sorted(self._finder.find() - self._user_repositories):

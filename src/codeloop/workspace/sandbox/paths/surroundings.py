@@ -312,7 +312,7 @@ def _list_caches(inputs: SurroundingsInput) -> Iterator[Path]:
             folder = Path(xdg_folder, cache.folder.removeprefix(".cache/"))
         else:
             folder = home / cache.folder
-        # None: a link in the project leads out of it. A folder that contains the home is no cache.
+        # None: a link in the project leads out of it. A folder that contains the home is not a cache.
         path = tracer.resolve(folder)
         if path is not None and path.is_dir() and not home.is_relative_to(path) and os.access(path, os.W_OK):
             yield path
