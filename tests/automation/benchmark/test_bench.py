@@ -191,7 +191,7 @@ def test_what_is_no_task_or_no_agent_is_named(tmp_path: Path) -> None:
     for text, words in (
         ('prompt = "x"', "missing required field"),
         (f'repository = "{tmp_path}"\nprompt = "x"\ncheck = "true"\ncosts = 1', "unknown field"),
-        ('repository = "../gone"\nprompt = "x"\ncheck = "true"', "no folder and no address"),
+        ('repository = "../gone"\nprompt = "x"\ncheck = "true"', "neither a folder nor an address"),
         ("prompt = ", "is not a task"),
     ):
         (tmp_path / "one.toml").write_text(text)
