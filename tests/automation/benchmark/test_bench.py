@@ -199,7 +199,7 @@ def test_what_is_no_task_or_no_agent_is_named(tmp_path: Path) -> None:
             read_tasks(tmp_path)
     for agent, words in (
         ("gone", "no agent gone"),
-        ("x=cat", "prompt belongs"),
+        ("x=cat", "prompt} in COMMAND"),
         ("gone=gone-program {prompt}", "not installed"),
         ("codex:x", "no agent codex:x"),
         ('x=sh -c "{prompt}', "No closing quotation"),
