@@ -33,9 +33,7 @@ _BASH_SCRIPT = (
     """2>/dev/null' EXIT; """
     f"""{{{{ eval "$_codeloop"; }}}} {_STATE_FD}>&-"""
 )
-_SH_SCRIPT = (
-    f"""_codeloop=$1; set --; trap '{_WRITE_STATE} >/dev/fd/{_STATE_FD} 2>/dev/null' EXIT; eval "$_codeloop\""""
-)
+_SH_SCRIPT = f"_codeloop=$1; set --; trap '{_WRITE_STATE} >/dev/fd/{_STATE_FD} 2>/dev/null' EXIT; eval \"$_codeloop\""
 """For shells that keep no such copy: there any program can write the state."""
 # Linux allows 128 KiB in one argument. A longer command is sourced from a file.
 _MAX_ARGUMENT_BYTES = 100_000

@@ -78,7 +78,8 @@ _TEST_CASE = (
 )
 # `static int main(int argc, char **argv)`, `void Rule::apply(`
 _TYPED_FUNCTION = (
-    rf"{_NOT_KEYWORD}(?:[\w<>\[\],.?:]+[*&]*\s+(?:[*&]+\s*)?)+(?P<name>{_WORD}(?:::~?{_WORD})*)\s*\([^;]*$"
+    rf"{_NOT_KEYWORD}(?:[\w<>\[\],.?:]+[*&]*\s+(?:[*&]+\s*)?)+"
+    rf"(?P<name>{_WORD}(?:::~?{_WORD})*)\s*\([^;]*$"
 )
 # `func (r *Rule) Match(`
 _GO_METHOD = rf"func\s+\(\w*\s*\*?(?P<owner>{_WORD})[^)]*\)\s*(?P<name>{_WORD})"
