@@ -88,6 +88,8 @@ class CallSession:
         self.list_denials = list_denials
         """Returns the patterns of the rules that deny parts of a permission, such as `edit` of certain files."""
         self.find_tool_denial = find_tool_denial
+        self.private_home = ""
+        """The name of a private home that only the session's checks see; "": its commands share that of all."""
         """Returns the rule that denies a tool by its name."""
 
     def list_todos(self) -> list[Todo]:

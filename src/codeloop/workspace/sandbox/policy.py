@@ -30,6 +30,8 @@ from codeloop.workspace.sandbox.paths.surroundings import (
 _SURROUNDINGS_SECONDS = 10.0
 # The end of the name of a work tree's folder for what commands write to the home and to caches.
 PRIVATE_SUFFIX = ".sandbox"
+HOME_NAME = "home"
+"""The folder in a private folder that replaces the home directory."""
 # The most files next to a granted one that are protected one by one.
 _MAX_NEIGHBOURS = 500
 
@@ -45,7 +47,8 @@ class SandboxPolicy(Struct, frozen=True):
     - `layered`: caches of the user, whose changes go to a layer of the project
     - `replaced`: folders that look empty (like `/tmp`), except for the `visible` paths in them, which are read-only,
       and the `links`, each with its target
-    - `home`: the home, if a private folder is mounted there; `private_folder`: ours with that one and the layers
+    - `home`: the home, if a private folder is mounted there; `private_folder`: ours with that one and the layers;
+      `home_name`: the name of that one
     - `holds_home`: whether the project is the home, or contains it
     - `variables`: names (or patterns) of variables that its programs get although they look like secrets
     - `network`: the machine's ("on"), none ("off"), or only `hosts`, through the proxy
@@ -71,6 +74,7 @@ class SandboxPolicy(Struct, frozen=True):
     git_folders: tuple[Path, ...] = ()
     replica: Path | None = None
     variables: tuple[str, ...] = ()
+    home_name: str = HOME_NAME
 
     @property
     def has_secrets(self) -> bool:
@@ -91,13 +95,15 @@ class SandboxGrants(Struct, frozen=True):
     """Exceptions from the policy for one command, by the user or by rules. All paths are resolved.
 
     `writable`: paths that it may write; `readable`: hidden paths that it may read; `unwritable`, `unreadable`: paths
-    that rules deny to write or read, in the project too.
+    that rules deny to write or read, in the project too. `home_name`: its private home, if it does not see that of
+    other commands.
     """
 
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     unwritable: tuple[Path, ...] = ()
     unreadable: tuple[Path, ...] = ()
+    home_name: str = HOME_NAME
 
 
 NO_GRANTS = SandboxGrants()
@@ -241,6 +247,7 @@ class PolicyMaker:
             git_folders=tuple(keep_outermost(git_folders)),
             private_folder=policy_input.private_folder,
             holds_home=surroundings.holds_home,
+            home_name=grants.home_name,
         )
 
     @property

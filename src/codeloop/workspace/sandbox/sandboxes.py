@@ -23,7 +23,6 @@ from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES, 
 from codeloop.workspace.sandbox.plan_rows import identify_files, list_guarded, list_plan_rows
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import (
-    HOME_NAME,
     OWN_CACHES_NAME,
     PrivateFolders,
     make_cache_variables,
@@ -222,7 +221,7 @@ class Sandboxes:
         folder = self.git.private_folders.find_folder(sandbox.policy)
         if folder is None or not sandbox.has_private_folders or sandbox.policy.home is None:
             return None
-        return folder / HOME_NAME
+        return folder / sandbox.policy.home_name
 
     def measure_file_clock(self, sandbox: Sandbox) -> int:
         """Return the modification time of a file written in a sandbox now, in ns; 0 without a private folder."""

@@ -98,6 +98,9 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
     sandbox = None if is_outside else sandbox
     line = await _ask_permission(params, folder, ctx, context, sandbox, is_outside=is_outside)
     grants = line.make_grants(work) if sandbox is not None and not params.unchanged else NO_GRANTS
+    if ctx.session.private_home:
+        grants = replace(grants, home_name=ctx.session.private_home)
+        context = _keep_compiled_files_apart(context, sandbox)
     policy = sandbox.policy if sandbox is not None else None
     # If the user may have been asked, the files that rules deny can be others by now.
     if policy is not None and (grants != NO_GRANTS or time.monotonic() - entered_at > _AUTOMATIC_ANSWER_SECONDS):
@@ -128,6 +131,16 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
         find_more_time=find_more_time,
     )
     return CommandPlan(command, context, sandbox, directory, folder, notes)
+
+
+def _keep_compiled_files_apart(context: ShellContext, sandbox: Sandbox | None) -> ShellContext:
+    """Return the context of a command in whose environment Python compiles anew what other commands compiled."""
+    home = sandbox.policy.home if sandbox is not None and sandbox.has_private_folders else None
+    variables = {"PYTHONPYCACHEPREFIX": f"{home or '/nonexistent'}/.cache/compiled-python"}
+    # Without a home of its own, it would leave them where other commands write, too.
+    variables |= {} if home is not None else {"PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**context.environment, **variables}
+    return replace(context, environment=environment, pinned_variables=context.pinned_variables | variables.keys())
 
 
 async def _make_context(ctx: ToolContext, shells: Shells, *, is_outside: bool) -> ShellContext:
