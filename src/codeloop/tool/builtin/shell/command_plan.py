@@ -124,7 +124,13 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
         timeout_ms / 1000,
         directory=workdir,
         policy=policy,
-        watch=make_watch(work, ctx.session, keeps_ignored=line.analysis.is_destructive),
+        watch=make_watch(
+            work,
+            ctx.session,
+            keeps_ignored=line.analysis.is_destructive,
+            # A file that the line names was stored before.
+            is_kept=lambda path: path in line.files.writes or ctx.session.is_kept(path),
+        ),
         has_grants=grants != NO_GRANTS,
         goes_on=not params.unchanged,
         publishes_ports=work.sandbox.ports,
