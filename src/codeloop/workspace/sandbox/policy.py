@@ -24,9 +24,10 @@ from codeloop.workspace.sandbox.paths.surroundings import (
     find_surroundings,
     list_watched_paths,
     read_modification_times,
+    read_socket_paths,
 )
 
-# The surroundings are searched again after this time, since no modification time shows new sockets.
+# The surroundings are searched again after this time, whatever modification times say.
 _SURROUNDINGS_SECONDS = 10.0
 # The end of the name of a work tree's folder for what commands write to the home and to caches.
 PRIVATE_SUFFIX = ".sandbox"
@@ -158,7 +159,7 @@ class _LastPolicy(NamedTuple):
 class PolicyMaker:
     """Makes the policies of one work tree. Paths outside the project are not searched for each command.
 
-    They are searched again after a change of a watched path, and after a while for new sockets.
+    They are searched again after a change of a watched path or of the machine's sockets, and after a while.
     """
 
     def __init__(self, policy_input: PolicyInput, config: SandboxConfig) -> None:
@@ -170,6 +171,7 @@ class PolicyMaker:
         self._watched_paths = list_watched_paths(self._surroundings_input)
         self._surroundings: Surroundings | None = None
         self._times: tuple[int, ...] = ()
+        self._sockets: frozenset[bytes] = frozenset()
         self._surroundings_time = 0.0
         self._last_policy: _LastPolicy | None = None
 
@@ -261,14 +263,17 @@ class PolicyMaker:
         self._refresh_surroundings()
 
     def _refresh_surroundings(self) -> Surroundings:
-        """Return the surroundings, searched again after a change, and after a while for new sockets."""
+        """Return the surroundings, searched again after a change, of sockets too, and after a while."""
         times, now, surroundings = read_modification_times(self._watched_paths), time.monotonic(), self._surroundings
-        if surroundings is None or times != self._times or now - self._surroundings_time > _SURROUNDINGS_SECONDS:
+        sockets = read_socket_paths()
+        is_old = now - self._surroundings_time > _SURROUNDINGS_SECONDS
+        if surroundings is None or is_old or (times, sockets) != (self._times, self._sockets):
             current = find_surroundings(self._surroundings_input)
             # An equal result keeps its identity, which makes the comparison with the last policy's input fast.
             if surroundings is None or surroundings != current:
                 surroundings = current
             self._surroundings, self._times, self._surroundings_time = surroundings, times, now
+            self._sockets = sockets
         return surroundings
 
     def _find_secrets(self) -> frozenset[Path]:
