@@ -54,7 +54,33 @@ def _list_adapter_budgets(name: str, protocol: str) -> tuple[Budget, ...]:
     return (*budgets, Budget(f"adapter-{name}-answer", None, answer, "times", 1.1))
 
 
+RATIO_SUBJECTS = {
+    "version": "codeloop --version",
+    "answer": "run, scripted model, one text answer",
+    "first-call": "the first bash call of a process, over one answer",
+    "step": "one more step with one trivial bash call",
+}
+"""What is compared with the loop of plain Python (`ratios.py`), by the end of the row's name."""
+COUNT_SUBJECTS = ("version", "answer")
+"""Those whose instructions are counted, too."""
+
+
+def _list_ratio_budgets() -> tuple[Budget, ...]:
+    # The stored ratios are their budgets, see `ratios.py`.
+    return (
+        *(
+            Budget(f"ratio-{name}", None, f"{text}: CPU against a loop of plain Python", "times")
+            for name, text in RATIO_SUBJECTS.items()
+        ),
+        *(
+            Budget(f"count-{name}", None, f"{RATIO_SUBJECTS[name]}: instructions against those of the loop", "times")
+            for name in COUNT_SUBJECTS
+        ),
+    )
+
+
 BUDGETS = (
+    *_list_ratio_budgets(),
     Budget("version", 1, "codeloop --version, whole process", "ms", 80),
     Budget("answer", 2, "run, scripted model, one text answer", "ms", 300),
     Budget("answer-cpu", 2, "  the same: CPU of the process and its children", "ms"),

@@ -19,6 +19,7 @@ from bench import (
     mcp_servers,
     permission,
     project_facts,
+    ratios,
     recorded_requests,
     rendering,
     replay_script,
@@ -35,6 +36,7 @@ from bench import (
     worktrees,
 )
 from bench.bench_run import BenchRun
+from bench.budgets import COUNT_SUBJECTS, RATIO_SUBJECTS
 from bench.process_runner import MeasurementFailed, count_imports, run_command
 from bench.scenario_server import Scenario, ScenarioServer
 
@@ -138,6 +140,8 @@ def measure_late_step(bench: BenchRun) -> None:
 
 
 MEASUREMENTS: dict[Callable[[BenchRun], None], tuple[str, ...]] = {
+    ratios.measure_ratios: tuple(f"ratio-{name}" for name in RATIO_SUBJECTS),
+    ratios.count_ratios: tuple(f"count-{name}" for name in COUNT_SUBJECTS),
     measure_version: ("version",),
     measure_scripted_answer: ("answer", "answer-cpu", "answer-memory", "answer-python", "answer-modules"),
     measure_http: (

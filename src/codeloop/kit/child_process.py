@@ -131,8 +131,8 @@ class ChildProcess:
 class Pipe:
     """A pipe whose reading end passes chunks to `sink`. `ended` is done when every writer is gone, or after `close`.
 
-    `pause_seconds`: how long after the first bytes it reads them, and what has come meanwhile: for a writer of many small
-    pieces, each of which would wake this process. `read_now` ends a pause.
+    `pause_seconds`: how long after the first bytes it reads them, and what has come meanwhile: for a writer of many
+    small pieces, each of which would wake this process. `read_now` ends a pause.
     """
 
     def __init__(self, sink: Callable[[bytes], object], *, pause_seconds: float = 0) -> None:
