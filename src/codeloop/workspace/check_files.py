@@ -8,7 +8,6 @@ import hashlib
 import json
 import os
 import re
-import tomllib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
@@ -174,6 +173,9 @@ def _extract_relevant_part(name: str, data: bytes) -> bytes:
             case "package.json":
                 table = json.loads(data)
             case "pyproject.toml":
+                # Imported late: what kind a file is needs none of it.
+                import tomllib
+
                 table = tomllib.loads(data.decode())["tool"]
             case _:
                 return data
