@@ -172,7 +172,8 @@ class SessionProxy:
         self._environment = environment
         self._listen = listen
         self._proxy: HostProxy | None = None
-        # By session.
+        # Both by session.
+        self._ports: dict[str, int] = {}
         self._variables: dict[str, dict[str, str]] = {}
         self._starting = asyncio.Lock()
 
