@@ -8,9 +8,9 @@ import hashlib
 import json
 import os
 import re
-import tomllib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from msgspec import Struct
 
@@ -253,6 +253,13 @@ def _hash(root: Path, name: str) -> str:
     return mode + hashlib.sha256(part).hexdigest() + target
 
 
+def _parse_toml(data: bytes) -> dict[str, Any]:
+    # Imported late: what kind a file is needs none of it.
+    import tomllib
+
+    return tomllib.loads(data.decode())
+
+
 def _extract_relevant_part(name: str, data: bytes) -> bytes:
     """Return a file's content without the sections that don't affect checks."""
     file = Path(name).name
@@ -264,9 +271,9 @@ def _extract_relevant_part(name: str, data: bytes) -> bytes:
             case "package.json":
                 table = json.loads(data)
             case "pyproject.toml":
-                table = tomllib.loads(data.decode())["tool"]
+                table = _parse_toml(data)["tool"]
             case "Cargo.toml":
-                table = tomllib.loads(data.decode())
+                table = _parse_toml(data)
             case _:
                 return re.sub(_DEPENDENCY_LINES[file], b"", data) if file in _DEPENDENCY_LINES else data
         related_entries = {key: value for key, value in table.items() if key not in unrelated}

@@ -18,6 +18,7 @@ from typing import NamedTuple
 from msgspec import Struct
 
 from codeloop.kit.small_files import read_bounded
+from codeloop.workspace.files.existing_paths import list_existing
 from codeloop.workspace.git.planted.quarantine import move_away
 from codeloop.workspace.git.planted.repositories import ProjectRepositories
 from codeloop.workspace.sandbox.git_folders import GitFolders
@@ -135,7 +136,7 @@ class ProtectedFiles:
         # Texts, not paths: there are some sixty, and each command asks twice.
         absent = [str(path) for path in self._absent]
         folders = {path.rpartition("/")[0] or "/" for path in absent}
-        new = [path for path in absent if stat.S_ISDIR(_read_mode(path))]
+        new = [path for path in list_existing(absent) if stat.S_ISDIR(_read_mode(path))]
         return folders | {top for path in new for top, _, _ in os.walk(path)}
 
     @property
@@ -239,11 +240,8 @@ class ProtectedFiles:
             for path, parent in self._parents.items()
             if _identify_folder(path.parent) != parent
         )
-        paths = [
-            path
-            for path in (*self._absent, *replaced)
-            if _read_mode(str(path)) and path not in self._granted
-        ]
+        existing = map(Path, list_existing(map(str, (*self._absent, *replaced))))
+        paths = [path for path in existing if path not in self._granted]
         holding_grants = [
             path for path in paths if any(each.is_relative_to(path) for each in self._granted)
         ]
