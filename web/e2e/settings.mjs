@@ -48,6 +48,17 @@ await inBrowser(
     await page.waitForSelector(".xterm-rows >> text=/see http/");
     await page.click("[aria-label='Hide terminals']");
 
+    await page.click("header >> text=1 in background");
+    await page.waitForSelector(".job:has-text('seq 1 500') .job-line:has-text('tick-')");
+    await page.click(".job >> text=Output");
+    await page.waitForFunction(() => (document.querySelector(".job pre")?.textContent.match(/tick-/g) ?? []).length > 9);
+    await audit(page, "jobs");
+    await picture(page, "jobs");
+    await page.click(".job >> text=Stop");
+    await page.waitForSelector("dialog >> text=Nothing runs in the background.");
+    await page.waitForSelector("header >> text=1 in background", { state: "detached" });
+    await page.keyboard.press("Escape");
+
     await openSettings(page);
     await setting(page, "Theme").selectOption("dark");
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
