@@ -176,6 +176,10 @@ def test_agent_model_and_profile_are_chosen_and_told_to_the_editor(tmp_path: Pat
             assert editor.last("current_mode_update")["currentModeId"] == "plan"
             chosen = editor.ask("session/set_config_option", sessionId=session_id, configId="profile", value="ask")
             assert {each["id"]: each["currentValue"] for each in chosen["configOptions"]}["profile"] == "ask"
+            # By its former name.
+            chosen = editor.ask("session/set_config_option", sessionId=session_id, configId="profile", value="plan")
+            assert {each["id"]: each["currentValue"] for each in chosen["configOptions"]}["profile"] == "read-only"
+            editor.ask("session/set_config_option", sessionId=session_id, configId="profile", value="ask")
             wrong = editor.ask("session/set_config_option", sessionId=session_id, configId="model", value="a/b")
             assert wrong["code"] == -32602
             editor.ask("session/prompt", sessionId=session_id, prompt=text("Plan it"))
