@@ -100,11 +100,17 @@ await inBrowser(
     }
 
     await prompt(page, "mend the total");
-    for (let asked = 0; asked < 2; asked++) {
-      await page.waitForSelector(".ask");
-      await page.click("text=Allow once");
-      await page.waitForSelector(".ask", { state: "detached" });
-    }
+    // "Always" begins with the file; what is wide takes two presses.
+    await page.waitForSelector(".ask >> text=Always allow cart.py");
+    await page.click(".ask >> text=Wider");
+    await page.click(".ask >> text=Always allow *");
+    await page.waitForSelector(".ask >> text=That is broad. Allow it always *");
+    await picture(page, "broad");
+    await page.click(".ask >> text=Narrower");
+    await page.click(".ask >> text=Always allow cart.py");
+    await page.waitForSelector(".ask:has-text('Run this command?')");
+    await page.click("text=Allow once");
+    await page.waitForSelector(".ask", { state: "detached" });
     await page.waitForSelector("text=the test passes");
     await page.click("[aria-label='Review changes']");
     const link = await page.getAttribute(".hunk-actions a:has-text('Open')", "href");
