@@ -1,8 +1,10 @@
 """A whole piece of work in a terminal, as a person does it: in this process, and attached to a server."""
 
+import subprocess
 from collections.abc import Generator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -155,3 +157,26 @@ def test_a_turn_goes_on_in_the_background_and_is_found_again_when_it_asks(desk: 
     told = notices.read_text()
     assert "waits for you" in told
     assert "is done" in told
+
+
+def test_whose_sessions_are_resumed_is_asked_where_a_folder_was_renamed(desk: EndToEndDesk) -> None:
+    before, after = desk.folder / "before", desk.folder / "after"
+    before.mkdir()
+    command = [str(CODELOOP_PROGRAM)]
+    options: dict[str, Any] = {"env": desk.environment, "stdin": subprocess.DEVNULL, "capture_output": True}
+    subprocess.run([*command, "run", "say one word"], cwd=before, check=True, timeout=120, **options)
+    before.rename(after)
+    with run_in_pane([*command, "-c"], after, desk.environment) as screen:
+        screen.sees("which is gone.", "Is that folder this one now?", "y yes   n cancel")
+        screen.type("", "n")
+        code, said = screen.ended()
+        assert code != 0
+        assert "codeloop session adopt" in said
+        screen.again([*command, "-c"])
+        screen.sees("Is that folder this one now?")
+        screen.type("", "y")
+        screen.sees("say one word", "Certainly.", without=["Is that folder"])
+        screen.type("", "C-d")
+        screen.ended()
+        screen.again([*command, "-c"])
+        screen.sees("say one word", "Certainly.")
