@@ -82,6 +82,11 @@ class TurnSettings(Struct, frozen=True):
     directories: tuple[str, ...] = ()
     """Further directories that tools may use without a question; those of an editor's workspace, for example."""
 
+    @property
+    def is_spending_limited(self) -> bool:
+        """Whether a turn may spend only so many dollars or tokens of its own, or of a budget shared with others."""
+        return not (self.max_cost is self.max_tokens is self.shared_budget is None)
+
 
 class Spawn(Protocol):
     """Runs a subagent for a call and, unless it works in the background, waits for its last text."""

@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { answerPermission, answerQuestion, rejectQuestion } from "../state/actions";
 import { permissions, place, questions, rootOf, sessions } from "../state/store";
+import { isBroad, listScopes } from "../state/scopes";
 import { panel } from "../state/ui";
 import type { PermissionRequest, Question, QuestionRequest } from "../wire/types";
 import { showHidden } from "../text/format";
@@ -24,7 +25,19 @@ const text = (value: unknown): string => (typeof value === "string" ? value : ""
 function Permission({ request }: { request: PermissionRequest }) {
   const [isRejecting, setRejecting] = useState(false);
   const [reason, setReason] = useState("");
+  const [scope, setScope] = useState(0);
+  const [isSure, setSure] = useState(false);
   const box = useRef<HTMLDivElement>(null);
+  const scopes = listScopes(request);
+  const always = scopes[scope] ?? [];
+  const allowAlways = (): void => {
+    if (isBroad(request.permission, always) && !isSure) return setSure(true);
+    void answerPermission(request, "always", "", always === request.always ? undefined : always);
+  };
+  const widen = (): void => {
+    setScope((scope + 1) % scopes.length);
+    setSure(false);
+  };
   useEffect(() => {
     if (document.activeElement === document.body || (document.activeElement as HTMLTextAreaElement | null)?.value === "") box.current?.focus({ preventScroll: true });
   }, [request.id]);
@@ -32,7 +45,7 @@ function Permission({ request }: { request: PermissionRequest }) {
   const command = text(metadata["command"]);
   const diff = text(metadata["diff"]);
   const isChild = request.sessionID !== place.value.sessionID;
-  const keys: Record<string, () => void> = { y: () => void answerPermission(request, "once"), a: () => void answerPermission(request, "always"), n: () => setRejecting(true) };
+  const keys: Record<string, () => void> = { y: () => void answerPermission(request, "once"), ...(always.length > 0 ? { a: allowAlways } : {}), ...(scopes.length > 1 ? { w: widen } : {}), n: () => setRejecting(true) };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.target !== box.current || event.ctrlKey || event.metaKey || event.altKey) return;
     const act = keys[event.key];
@@ -71,9 +84,14 @@ function Permission({ request }: { request: PermissionRequest }) {
           <button type="button" class="button primary" onClick={keys["y"]}>
             Allow once <kbd>y</kbd>
           </button>
-          {request.always.length > 0 && (
-            <button type="button" class="button" title={request.always.join("\n")} onClick={keys["a"]}>
-              Always allow {request.always.length === 1 && <code>{showHidden(request.always[0]!)}</code>} <kbd>a</kbd>
+          {always.length > 0 && (
+            <button type="button" class={`button ${isSure ? "danger" : ""}`} title={always.join("\n")} onClick={allowAlways}>
+              {isSure ? "That is broad. Allow it always" : "Always allow"} {always.length === 1 && <code>{showHidden(always[0]!)}</code>} <kbd>a</kbd>
+            </button>
+          )}
+          {scopes.length > 1 && (
+            <button type="button" class="button" onClick={widen}>
+              {scope + 1 < scopes.length ? "Wider" : "Narrower"} <kbd>w</kbd>
             </button>
           )}
           <button type="button" class="button" onClick={keys["n"]}>

@@ -135,7 +135,7 @@ async def examine_sandbox(workspace: WorkTree) -> str:
         workspace.sandbox_note = ""
         return ""
     workspace.sandbox_note = describe_for_model(sandbox, config)
-    notice = describe_for_user(sandbox, config)
+    notice = describe_for_user(sandbox, config, workspace.root)
     if notice in shells.warned:
         return ""
     shells.warned.add(notice)

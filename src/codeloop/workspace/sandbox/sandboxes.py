@@ -39,6 +39,7 @@ from codeloop.workspace.sandbox.sandbox import (
     SandboxUnavailable,
 )
 from codeloop.workspace.sandbox.secret_variables import find_hidden_variables, hide_variables
+from codeloop.workspace.sandbox.shortcomings import WHOLE_SYSTEM_REASON, is_whole_system
 from codeloop.workspace.sandbox.temporary_folder import TemporaryFolder, make_temporary_folder
 
 if TYPE_CHECKING:
@@ -269,6 +270,8 @@ class Sandboxes:
                 await proxy.close()
 
     async def _make_sandbox(self, policy: SandboxPolicy, git: PreparedGit) -> Sandbox:
+        if any(map(is_whole_system, policy.writable)):
+            raise SandboxUnavailable(f"{WHOLE_SYSTEM_REASON[0].upper()}{WHOLE_SYSTEM_REASON[1:]}.")
         if self._temporary is None:
             self._temporary = make_temporary_folder()
         for backend in self._backends:

@@ -191,13 +191,13 @@ async def _enter_sandbox(ctx: ToolContext) -> Sandbox | None:
     except SandboxUnavailable as error:
         if config.mode == "required":
             raise ToolFailure(f"{error} The configuration requires one (sandbox), so no command can be run.") from error
-        _warn_once(ctx, describe_for_user(None, config))
+        _warn_once(ctx, describe_for_user(None, config, workspace.root))
         return None
     except OSError as error:
         # Sandboxes work here: a file of this one's policy is gone, for example.
         raise ToolFailure(f"The sandbox could not be made: {error}.", advice="Call it again.") from error
     # Before the first prompt the user was told only where something hinted at it.
-    _warn_once(ctx, describe_for_user(sandbox, config))
+    _warn_once(ctx, describe_for_user(sandbox, config, workspace.root))
     if sandbox.weakness:
         _warn_once(ctx, _WEAK_SANDBOX_WARNING.format(sandbox.weakness))
     return sandbox
