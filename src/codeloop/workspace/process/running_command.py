@@ -14,6 +14,7 @@ from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE
 from codeloop.workspace.files.saved_outputs import save_output
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState, parse_exports
+from codeloop.workspace.process.waiting_programs import end_waiting_programs
 from codeloop.workspace.sandbox.launched_process import LaunchedProcess
 from codeloop.workspace.sandbox.launcher.descendants import MARK_VARIABLE
 from codeloop.workspace.sandbox.process_launcher import ProcessStarter
@@ -72,6 +73,7 @@ class RunningCommand:
         self._file: Path | None = None
         self._child: LaunchedProcess | None = None
         self._stop_watch: Callable[[], None] = lambda: None
+        self._editor_watch: asyncio.Task[None] | None = None
 
     async def start(
         self,
@@ -103,6 +105,8 @@ class RunningCommand:
             descriptors = {1: output, 2: output, _STATE_FD: state_pipe, _ALIVE_FD: alive}
             self._child = await starter.start(Launch(arguments, state.directory, variables, descriptors))
             on_failure.pop_all()
+        own_pipes = frozenset((self._pipes[0].inode, self._pipes[2].inode))
+        self._editor_watch = asyncio.create_task(end_waiting_programs(own_pipes, self._notes))
         for pipe in self._pipes:
             pipe.listen()
         if self._protected is not None:
@@ -182,7 +186,8 @@ class RunningCommand:
 
         `code`: the exit code; None while it runs, and if it was ended.
         """
-        notes, self._notes = self._notes, []
+        notes = [*self._notes]
+        self._notes.clear()
         if self._child is not None and (limit := self._child.exceeded):
             self._child.exceeded = ""
             notes.insert(0, f"The command was ended: it used more than {limit}, which is all that it may here.")
@@ -216,6 +221,8 @@ class RunningCommand:
             self._state_output += chunk
 
     def _close(self) -> None:
+        if self._editor_watch is not None:
+            self._editor_watch.cancel()
         for pipe in self._pipes:
             pipe.close()
         self.buffer.close()
