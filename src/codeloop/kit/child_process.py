@@ -149,6 +149,11 @@ class Pipe:
         """The writing end, a descriptor to pass to a child before `listen`."""
         return self._writer
 
+    @property
+    def inode(self) -> int:
+        """The number by which the system names it, for both ends alike."""
+        return os.fstat(self._fd).st_ino
+
     def listen(self) -> None:
         """Start to read."""
         # With our own writing end open, the pipe would never end.

@@ -20,7 +20,7 @@ from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.encoding import NotText
 from codeloop.workspace.files.permission_name import make_permission_name
-from codeloop.workspace.files.safe_open import FileRefused
+from codeloop.workspace.files.safe_open import FileRefused, check_regular
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 _ERROR_REASONS = {
@@ -150,6 +150,10 @@ async def _check_exists(ctx: ToolContext, target: ResolvedPath, *, only_folder: 
         raise ToolFailure(f"{name} can't be searched: {error.strerror}.") from error
     if only_folder and not S_ISDIR(mode):
         raise ToolFailure(f"{name} is a file.", advice="Give the path of a folder, or read it.")
+    if not S_ISDIR(mode):
+        # From a pipe or a device a search would read for ever.
+        with convert_errors(ctx.workspace, target):
+            check_regular(target.real, mode)
 
 
 def check_unmoved(ctx: ToolContext, target: ResolvedPath) -> None:

@@ -15,6 +15,7 @@ from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE
 from codeloop.workspace.files.saved_outputs import save_output
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState, parse_exports
+from codeloop.workspace.process.waiting_programs import end_waiting_programs
 from codeloop.workspace.sandbox.launched_process import LaunchedProcess
 from codeloop.workspace.sandbox.launcher.descendants import MARK_VARIABLE
 from codeloop.workspace.sandbox.process_launcher import ProcessStarter
@@ -82,6 +83,7 @@ class RunningCommand:
         self._file: Path | None = None
         self._child: LaunchedProcess | None = None
         self._stop_watch: Callable[[], None] = lambda: None
+        self._editor_watch: asyncio.Task[None] | None = None
 
     async def start(
         self,
@@ -116,6 +118,8 @@ class RunningCommand:
                 Launch(arguments, state.directory, variables, descriptors)
             )
             on_failure.pop_all()
+        own_pipes = frozenset((self._pipes[0].inode, self._pipes[2].inode))
+        self._editor_watch = asyncio.create_task(end_waiting_programs(own_pipes, self._notes))
         for pipe in self._pipes:
             pipe.listen()
         if self._protected is not None:
@@ -207,7 +211,8 @@ class RunningCommand:
 
         `code`: the exit code; None while it runs, and if it was ended.
         """
-        notes, self._notes = self._notes, []
+        notes = [*self._notes]
+        self._notes.clear()
         if self._child is not None and (limit := self._child.exceeded):
             self._child.exceeded = ""
             notes.insert(
@@ -250,6 +255,8 @@ class RunningCommand:
             self._state_output += chunk
 
     def _close(self) -> None:
+        if self._editor_watch is not None:
+            self._editor_watch.cancel()
         for pipe in self._pipes:
             pipe.close()
         self.buffer.close()
