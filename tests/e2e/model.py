@@ -1,4 +1,5 @@
-"""A chat-completions service that plays a piece of work: what it answers depends on the prompt, and on how far it is.
+"""A chat-completions service that plays a piece of work: what it answers depends on the prompt,
+and on how far it is.
 
 python -m tests.e2e.model: prints its base URL, serves until it is stopped.
 """
@@ -74,7 +75,10 @@ ANSWERS_BY_PROMPT: dict[str, tuple[Answer, ...]] = {
         Answer(
             reasoning="The test tells what is expected. I read the code first.",
             text="I look at the code and the test.",
-            calls=(make_call("read", filePath="cart.py"), make_call("grep", pattern="total", path=".")),
+            calls=(
+                make_call("read", filePath="cart.py"),
+                make_call("grep", pattern="total", path="."),
+            ),
         ),
         Answer(
             calls=(
@@ -82,7 +86,9 @@ ANSWERS_BY_PROMPT: dict[str, tuple[Answer, ...]] = {
                 make_call("edit", filePath="cart.py", oldString=WRONG_LINE, newString=RIGHT_LINE),
             ),
         ),
-        Answer(calls=(make_call("bash", command="python3 test_cart.py", description="Run the tests"),)),
+        Answer(
+            calls=(make_call("bash", command="python3 test_cart.py", description="Run the tests"),)
+        ),
         Answer(text=ANSWER_TEXT, deltas=0),
     ),
     "ask me": (
@@ -93,19 +99,33 @@ ANSWERS_BY_PROMPT: dict[str, tuple[Answer, ...]] = {
     "tell a held story": (replace(STORY, stall_after=20),),
     # For who stops it: a busy machine may need many seconds for that.
     "tell a long story": (
-        Answer(text=" ".join(f"word-{n}" for n in range(1, 1_201)), deltas=0, delay=SLOW_DELTA_DELAY),
+        Answer(
+            text=" ".join(f"word-{n}" for n in range(1, 1_201)), deltas=0, delay=SLOW_DELTA_DELAY
+        ),
     ),
     "watch the clock": (
-        Answer(calls=(make_call("bash", command=CLOCK_COMMAND, description="Tick", run_in_background=True),)),
+        Answer(
+            calls=(
+                make_call(
+                    "bash", command=CLOCK_COMMAND, description="Tick", run_in_background=True
+                ),
+            )
+        ),
         Answer(text="It ticks in the background."),
     ),
     "Go on where you were interrupted": (
-        Answer(calls=(make_call("bash", command="python3 test_cart.py", description="Run the tests"),)),
+        Answer(
+            calls=(make_call("bash", command="python3 test_cart.py", description="Run the tests"),)
+        ),
         Answer(text="It went on without a terminal."),
     ),
     "say one word": (Answer(text="Certainly."),),
     "mend it quietly": (
-        Answer(calls=(make_call("edit", filePath="cart.py", oldString=WRONG_LINE, newString=RIGHT_LINE),)),
+        Answer(
+            calls=(
+                make_call("edit", filePath="cart.py", oldString=WRONG_LINE, newString=RIGHT_LINE),
+            )
+        ),
         Answer(text="It is mended."),
     ),
     "write a plan": (
@@ -115,7 +135,8 @@ ANSWERS_BY_PROMPT: dict[str, tuple[Answer, ...]] = {
         Answer(text="I plan on."),
     ),
 }
-"""What is answered to a prompt that holds these words: the first answer, then one after each step's results.
+"""What is answered to a prompt that holds these words: the first answer,
+then one after each step's results.
 
 One that stalls goes on when somebody has said `say one word` after it began.
 """
@@ -127,16 +148,28 @@ def choose(received: ReceivedRequest) -> Answer:
     """Return the next answer to the last thing that a person said."""
     body: dict[str, Any] = json.loads(received.body)
     if not body.get("tools"):
-        return Answer(text="Telling a story" if "story" in json.dumps(body["messages"][-1]) else "Mending the total")
+        return Answer(
+            text="Telling a story"
+            if "story" in json.dumps(body["messages"][-1])
+            else "Mending the total"
+        )
     messages = body["messages"]
     last = max(at for at, message in enumerate(messages) if message["role"] == "user")
-    said, steps = json.dumps(messages[last]["content"]), sum(m["role"] == "assistant" for m in messages[last:])
-    answers = next((answers for words, answers in ANSWERS_BY_PROMPT.items() if words in said), (Answer(text="Hello."),))
+    said, steps = (
+        json.dumps(messages[last]["content"]),
+        sum(m["role"] == "assistant" for m in messages[last:]),
+    )
+    answers = next(
+        (answers for words, answers in ANSWERS_BY_PROMPT.items() if words in said),
+        (Answer(text="Hello."),),
+    )
     answer = answers[min(steps, len(answers) - 1)]
     PROMPTS.append(said)
     if answer.stall_after is not None:
         begun = len(PROMPTS)
-        answer = replace(answer, until=lambda: any("say one word" in each for each in PROMPTS[begun:]))
+        answer = replace(
+            answer, until=lambda: any("say one word" in each for each in PROMPTS[begun:])
+        )
     counts = Counts(input=4_000 + 600 * len(messages), output=120, cached=3_500)
     return replace(answer, delay=answer.delay or DELTA_DELAY, counts=counts)
 

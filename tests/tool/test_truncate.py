@@ -19,7 +19,9 @@ def test_short_output_stays_and_is_marked_as_whole(tmp_path: Path) -> None:
 
 
 def test_a_tools_own_mark_of_a_cut_stays(tmp_path: Path) -> None:
-    assert truncate_output(ToolResult("t", "x", {"truncated": True}), tmp_path).metadata == {"truncated": True}
+    assert truncate_output(ToolResult("t", "x", {"truncated": True}), tmp_path).metadata == {
+        "truncated": True
+    }
 
 
 def test_many_lines_keep_their_head_and_name_the_file_with_the_whole(tmp_path: Path) -> None:

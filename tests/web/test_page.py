@@ -1,4 +1,6 @@
-"""The page in Chromium, on a real server with a scripted model: each program of `web/e2e` is one visit."""
+"""The page in Chromium, on a real server with a scripted model: each program
+of `web/e2e` is one visit.
+"""
 
 import json
 import os
@@ -37,7 +39,9 @@ SECONDS = 600
 
 @contextmanager
 def configured(folder: Path, *, has_servers: bool) -> Generator[EndToEndDesk]:
-    """Yield a project; where they are wanted with two MCP servers, one that users sign in at, and a second model."""
+    """Yield a project; where they are wanted with two MCP servers, one that users sign in at,
+    and a second model.
+    """
     with ExitStack() as stack:
         desk = stack.enter_context(open_desk(folder))
         if has_servers:
@@ -45,7 +49,10 @@ def configured(folder: Path, *, has_servers: bool) -> Generator[EndToEndDesk]:
             url = stack.enter_context(serving("oauth", str(folder / "oauth")))
             notes = {"type": "local", "command": [sys.executable, str(PLAIN)]}
             provider = {"mine": make_provider_config(desk.model_url, "coder", "thinker")}
-            more = {"mcp": {"notes": notes, "cloud": {"type": "remote", "url": url}}, "provider": provider}
+            more = {
+                "mcp": {"notes": notes, "cloud": {"type": "remote", "url": url}},
+                "provider": provider,
+            }
             write_config(desk.home, desk.config | more)
         yield desk
 
@@ -66,7 +73,9 @@ def visit(folder: Path, *, has_servers: bool = False) -> Generator[dict[str, str
     ):
         try:
             assert running.stderr is not None
-            link = next(line.partition(READY)[2].strip() for line in running.stderr if READY in line)
+            link = next(
+                line.partition(READY)[2].strip() for line in running.stderr if READY in line
+            )
             given = {
                 "CODELOOP_LINK": link,
                 "CODELOOP_FILE": str(desk.project / "cart.py"),
@@ -79,16 +88,25 @@ def visit(folder: Path, *, has_servers: bool = False) -> Generator[dict[str, str
 
 @contextmanager
 def visit_with_restarts(folder: Path) -> Generator[dict[str, str]]:
-    """Yield how a program starts the server itself, each time at the same port and with the same password."""
+    """Yield how a program starts the server itself,
+    each time at the same port and with the same password.
+    """
     with open_desk(folder) as desk:
         command = [str(CODELOOP_PROGRAM), "web", "--no-open", "--port", str(find_free_port())]
         given = {"command": command, "cwd": str(desk.project)}
-        yield desk.environment | {"CODELOOP_START": json.dumps(given), "CODELOOP_SERVER_PASSWORD": "a long password"}
+        yield desk.environment | {
+            "CODELOOP_START": json.dumps(given),
+            "CODELOOP_SERVER_PASSWORD": "a long password",
+        }
 
 
 @pytest.fixture(scope="session")
 def chromium() -> str:
-    found = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    found = (
+        shutil.which("chromium")
+        or shutil.which("chromium-browser")
+        or shutil.which("google-chrome")
+    )
     if found is None:
         pytest.skip("Chromium is not installed here")
     return found

@@ -1,4 +1,6 @@
-"""Cuts the output of a tool to the size that a model is shown; the complete output is saved in a file."""
+"""Cuts the output of a tool to the size that a model is shown;
+the complete output is saved in a file.
+"""
 
 from pathlib import Path
 
@@ -25,11 +27,13 @@ def truncate_output(
     lines: int = TOOL_OUTPUT_LINES.value,
     size: int = TOOL_OUTPUT_BYTES.value,
 ) -> ToolResult:
-    """Return the result with an output of at most `lines` lines and `size` bytes, and with `metadata.truncated`.
+    """Return the result with an output of at most `lines` lines and `size` bytes,
+    and with `metadata.truncated`.
 
     A result with `is_bounded` may have _EXTRA_LINES lines and _EXTRA_BYTES bytes more.
     The complete output (up to a cap) is saved in a new file in `scratch`; a note in the output and
-    `metadata.outputPath` have its path, `metadata.lines` the number of its lines. `keep`: the end that stays.
+    `metadata.outputPath` have its path, `metadata.lines` the number of its lines.
+    `keep`: the end that stays.
     Never fails: if the file can't be written, the note says so.
     """
     raw = result.output.encode("utf-8", "replace")
@@ -58,4 +62,7 @@ def _save_complete(scratch: Path, raw: bytes) -> tuple[Path, str]:
     """Save an output; return the path of the file, and the part of the note that names it."""
     path = save_output(scratch, raw[: TOOL_FILE.value])
     limit_note = f" (its first {TOOL_FILE.value} bytes)" if len(raw) > TOOL_FILE.value else ""
-    return path, f"the whole is in {shorten_output(path)}{limit_note}: grep it, or read it with offset and limit"
+    return (
+        path,
+        f"the whole is in {shorten_output(path)}{limit_note}: grep it, or read it with offset and limit",
+    )

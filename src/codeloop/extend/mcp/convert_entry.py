@@ -1,4 +1,6 @@
-"""Converts entries of MCP servers in the forms of other programs to entries of our configuration."""
+"""Converts entries of MCP servers in the forms of other programs to entries
+of our configuration.
+"""
 
 import re
 from pathlib import Path
@@ -26,22 +28,33 @@ class FoundServer(Struct, frozen=True):
 
 
 def convert_entry(name: str, source: Path, data: JSON) -> FoundServer:
-    """Convert an entry in any program's form to ours. An error becomes the `problem` of the result."""
+    """Convert an entry in any program's form to ours.
+    An error becomes the `problem` of the result.
+    """
     entry = _convert_remote(data) or _convert_local(data)
     if entry is None:
         return FoundServer(name, source, entry={}, problem="it has neither a command nor a url")
-    entry |= {key: data[key] for key in ("enabled", "timeout", "tools", "oauth", "protocol") if key in data}
+    entry |= {
+        key: data[key]
+        for key in ("enabled", "timeout", "tools", "oauth", "protocol")
+        if key in data
+    }
     if data.get("disabled") is True:
         entry["enabled"] = False
     # VS Code asks the user for such values when the server starts; there is no such question here.
     if re.search(_INPUT_REFERENCE, str(entry)):
-        return FoundServer(name, source, entry={}, problem="it asks for a value (`${input:...}`): add it by hand")
+        return FoundServer(
+            name, source, entry={}, problem="it asks for a value (`${input:...}`): add it by hand"
+        )
     return FoundServer(name, source, _convert_references(entry))
 
 
 def _convert_remote(data: JSON) -> JSON | None:
     """Return our entry for a server at a URL; None: the entry has no URL."""
-    address = next((data[key] for key in ("url", "serverUrl", "httpUrl") if isinstance(data.get(key), str)), None)
+    address = next(
+        (data[key] for key in ("url", "serverUrl", "httpUrl") if isinstance(data.get(key), str)),
+        None,
+    )
     if address is None:
         return None
     entry: JSON = {"type": "remote", "url": address}
@@ -55,7 +68,8 @@ def _convert_local(data: JSON) -> JSON | None:
     command, arguments = data.get("command"), data.get("args")
     if not command or not isinstance(command, str | list):
         return None
-    # Most programs have the program and its arguments in two keys; here `command` is a list of all words.
+    # Most programs have the program and its arguments in two keys;
+    # here `command` is a list of all words.
     words = [command] if isinstance(command, str) else cast("list[Any]", command)
     more_words = cast("list[Any]", arguments) if isinstance(arguments, list) else []
     entry: JSON = {"type": "local", "command": [*map(str, words), *map(str, more_words)]}
@@ -67,7 +81,9 @@ def _convert_local(data: JSON) -> JSON | None:
 
 
 def _make_texts(values: JSON) -> JSON:
-    """Return variables or headers with texts as values: `true` and 1 become "true" and "1"; null sets nothing."""
+    """Return variables or headers with texts as values: `true` and 1 become "true" and "1";
+    null sets nothing.
+    """
     return {
         name: value if isinstance(value, str) else msgspec.json.encode(value).decode()
         for name, value in values.items()
@@ -76,7 +92,9 @@ def _make_texts(values: JSON) -> JSON:
 
 
 def _convert_references(value: Any) -> Any:
-    """Return a value with references to variables as ours: `${NAME:-text}` becomes `{env:NAME:-text}`."""
+    """Return a value with references to variables as ours: `${NAME:-text}`
+    becomes `{env:NAME:-text}`.
+    """
     if isinstance(value, str):
         return re.sub(_VARIABLE_REFERENCE, r"{env:\1\2}", value.replace("${workspaceFolder}", "."))
     if isinstance(value, list):

@@ -12,7 +12,9 @@ REPAIRED_NOTE = "the arguments were not valid JSON and were repaired"
 BARE_VALUE_NOTE = "arguments are a JSON object; this text was taken for `{}`"
 _CODE_BLOCK = r"(?s)\s*```(?:json)?\s*(\{.*\})\s*```\s*"
 _MARKUP_STARTS = ("{", "[", "<", '"', "'", "`")
-"""The starts of JSON, tags, quotes and code blocks: such a text that can't be parsed is broken, not a bare value."""
+"""The starts of JSON, tags, quotes and code blocks: such a text that can't be parsed is broken,
+not a bare value.
+"""
 # Matches `name: value` and `name = value`, which are not bare values either.
 _LABEL_START = r"\w+\s*[:=]\s"
 
@@ -32,10 +34,11 @@ def unwrap_arguments(arguments: str, schema: JSON) -> str:
 
 
 def repair_arguments(arguments: str, schema: JSON, notes: list[str]) -> str | None:
-    """Return the JSON object that a text without one certainly means, and add a note; None: it is not certain.
+    """Return the JSON object that a text without one certainly means, and add a note;
+    None: it is not certain.
 
-    Understood are an object with trailing commas or in Python's form, and the bare value of the only required
-    parameter, such as `src/main.py` for `{"filePath": "src/main.py"}`.
+    Understood are an object with trailing commas or in Python's form, and the bare value of the
+    only required parameter, such as `src/main.py` for `{"filePath": "src/main.py"}`.
     """
     text = arguments.strip()
     if text.startswith("{"):
@@ -84,7 +87,9 @@ def _read_bare_value(text: str) -> Any:
 
 
 def encode_arguments(value: JSON) -> str | None:
-    """Return arguments as JSON; None if they hold what JSON has not, such as Python's `...` or half a character."""
+    """Return arguments as JSON; None if they hold what JSON has not,
+    such as Python's `...` or half a character.
+    """
     with suppress(TypeError, ValueError, OverflowError, RecursionError):
         return msgspec.json.encode(value).decode()
     return None

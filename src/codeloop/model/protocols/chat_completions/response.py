@@ -41,8 +41,9 @@ FINISH_REASONS: dict[str, FinishReason] = {
 class ChatCompletionMessage(msgspec.Struct, gc=False):
     """A delta, or the message of an answer that did not stream.
 
-    Services name the thinking `reasoning_content` (DeepSeek), `reasoning` (OpenRouter, Ollama) or `reasoning_text`
-    (GitHub Copilot), and disagree on types, so each value is checked where it is read.
+    Services name the thinking `reasoning_content` (DeepSeek), `reasoning` (OpenRouter, Ollama) or
+    `reasoning_text` (GitHub Copilot), and disagree on types,
+    so each value is checked where it is read.
     """
 
     content: Any = None
@@ -74,7 +75,9 @@ class ChatCompletionChunk(msgspec.Struct, gc=False):
 
 
 class ChatCompletionsReader(ResponseReader):
-    """Reads one answer. Text, reasoning and calls that follow one another are blocks numbered from 0."""
+    """Reads one answer. Text, reasoning and calls that follow one another are
+    blocks numbered from 0.
+    """
 
     finish_reasons = FINISH_REASONS
 
@@ -117,7 +120,9 @@ class ChatCompletionsReader(ResponseReader):
     def _read_choice(self, choice: ChatCompletionChoice) -> None:
         message = choice.delta or choice.message
         if message is not None:
-            reasoning_content = message.reasoning_content or message.reasoning or message.reasoning_text
+            reasoning_content = (
+                message.reasoning_content or message.reasoning or message.reasoning_text
+            )
             if reasoning_content or message.reasoning_details:
                 self._add_thinking(reasoning_content, message.reasoning_details)
             if message.content:
@@ -142,7 +147,9 @@ class ChatCompletionsReader(ResponseReader):
         for item in list_objects(content):
             match item:
                 case {"type": "thinking", "thinking": [*parts]}:
-                    self._add_thinking("".join(read_text(part.get("text")) for part in list_objects(parts)), None)
+                    self._add_thinking(
+                        "".join(read_text(part.get("text")) for part in list_objects(parts)), None
+                    )
                 case {"text": str(words)}:
                     self._add_text(words)
                 case _:
@@ -155,7 +162,9 @@ class ChatCompletionsReader(ResponseReader):
             self._blocks.pieces.append(thought)
         for detail in list_objects(details):
             if not thought:
-                self._blocks.pieces.append(read_text(detail.get("text")) or read_text(detail.get("summary")))
+                self._blocks.pieces.append(
+                    read_text(detail.get("text")) or read_text(detail.get("summary"))
+                )
             merge_reasoning_detail(self._reasoning_details, detail)
 
     def _open_block(self, kind: str) -> None:
@@ -183,7 +192,10 @@ class ChatCompletionsReader(ResponseReader):
             function = piece.get("function")
             name, arguments = "", ""
             if is_object(function):
-                name, arguments = read_text(function.get("name")), format_arguments(function.get("arguments"))
+                name, arguments = (
+                    read_text(function.get("name")),
+                    format_arguments(function.get("arguments")),
+                )
             self._blocks.events += self._blocks.calls.add_piece(
                 piece.get("index"), read_text(piece.get("id")), name, arguments
             )
@@ -193,7 +205,9 @@ def merge_reasoning_detail(details: list[JSON], piece: JSON) -> None:
     """Add a streamed piece of `reasoning_details` to the entry it continues, or as a new entry."""
     last = details[-1] if details else {}
     field = {"reasoning.text": "text", "reasoning.summary": "summary"}.get(str(piece.get("type")))
-    same = field and last.get("type") == piece.get("type") and last.get("index") == piece.get("index")
+    same = (
+        field and last.get("type") == piece.get("type") and last.get("index") == piece.get("index")
+    )
     # A signature ends its entry: what follows is a new one.
     if not field or not same or last.get("signature"):
         details.append(dict(piece))
@@ -204,13 +218,19 @@ def merge_reasoning_detail(details: list[JSON], piece: JSON) -> None:
 
 
 def parse_usage(usage: Any, tier: str = "") -> Tokens:
-    """Return the counts of a `usage` object; what it lacks is 0. Cached tokens are taken off the input."""
+    """Return the counts of a `usage` object; what it lacks is 0.
+    Cached tokens are taken off the input.
+    """
     if not is_object(usage):
         return NO_TOKENS
     prompt, output = read_count(usage, "prompt_tokens"), read_count(usage, "completion_tokens")
     cache_read = read_count(usage, "prompt_tokens_details", "cached_tokens")
     # Fields of services that lack `prompt_tokens_details`, such as DeepSeek.
-    cache_read = cache_read or read_count(usage, "prompt_cache_hit_tokens") or read_count(usage, "cached_tokens")
+    cache_read = (
+        cache_read
+        or read_count(usage, "prompt_cache_hit_tokens")
+        or read_count(usage, "cached_tokens")
+    )
     cache_write = read_count(usage, "prompt_tokens_details", "cache_write_tokens")
     reasoning = read_count(usage, "completion_tokens_details", "reasoning_tokens")
     # Some services leave reasoning out of `completion_tokens`: their total shows it.
@@ -219,4 +239,6 @@ def parse_usage(usage: Any, tier: str = "") -> Tokens:
     fresh = max(prompt - cache_read - cache_write, 0)
     total = fresh + output + cache_read + cache_write
     cache = CacheTokens(read=cache_read, write=cache_write)
-    return Tokens(input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier)
+    return Tokens(
+        input=fresh, output=output, reasoning=reasoning, cache=cache, total=total, tier=tier
+    )

@@ -1,4 +1,6 @@
-"""The tool `question`: asks the user one or more questions, with options; any attached client can answer."""
+"""The tool `question`: asks the user one or more questions, with options;
+any attached client can answer.
+"""
 
 from typing import Annotated
 
@@ -19,7 +21,9 @@ class AskedOption(msgspec.Struct, frozen=True):
 
 
 class AskedQuestion(msgspec.Struct, frozen=True):
-    """One question. `multiple`: several options may be chosen; `custom`: the user may write an answer."""
+    """One question. `multiple`: several options may be chosen;
+    `custom`: the user may write an answer.
+    """
 
     question: NonEmptyText
     header: Annotated[str, msgspec.Meta(description="a word or two")]
@@ -48,15 +52,26 @@ async def question(params: QuestionParams, ctx: ToolContext) -> ToolResult:
     questions = [_make_question(each) for each in params.questions]
     answers = await ctx.session.ask_questions(questions, need)
     lines = [
-        f'"{q.question}" = "{", ".join(choices)}"' if choices else f'"{q.question}" was left without an answer'
+        f'"{q.question}" = "{", ".join(choices)}"'
+        if choices
+        else f'"{q.question}" was left without an answer'
         for q, choices in zip(questions, answers, strict=True)
     ]
     count = f"{len(questions)} question{'s' if len(questions) > 1 else ''}"
-    return ToolResult(f"Asked {count}", "The user answered:\n" + "\n".join(lines), {"answers": answers})
+    return ToolResult(
+        f"Asked {count}", "The user answered:\n" + "\n".join(lines), {"answers": answers}
+    )
 
 
 def _make_question(asked: AskedQuestion) -> QuestionInfo:
-    options = [QuestionOption(label=option.label, description=option.description) for option in asked.options]
+    options = [
+        QuestionOption(label=option.label, description=option.description)
+        for option in asked.options
+    ]
     return QuestionInfo(
-        question=asked.question, header=asked.header, options=options, multiple=asked.multiple, custom=asked.custom
+        question=asked.question,
+        header=asked.header,
+        options=options,
+        multiple=asked.multiple,
+        custom=asked.custom,
     )

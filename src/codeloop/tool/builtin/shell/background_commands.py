@@ -1,4 +1,6 @@
-"""The tools `bash_output` and `bash_kill`: read what a background command printed since the last read, and end it."""
+"""The tools `bash_output` and `bash_kill`: read what a background command printed since
+the last read, and end it.
+"""
 
 import time
 from typing import Annotated
@@ -28,7 +30,9 @@ async def bash_output(params: BashOutputParams, ctx: ToolContext) -> ToolResult:
     notes = [*result.notes, *(await ask_to_keep(result.moved_files, ctx)), *result.warnings]
     for warning in result.warnings:
         ctx.session.warn(warning)
-    output, marks = append_notes(result.output or "(no new output)", [_describe_status(job, result), *notes])
+    output, marks = append_notes(
+        result.output or "(no new output)", [_describe_status(job, result), *notes]
+    )
     return ToolResult(
         title=job.command,
         output=output,
@@ -56,7 +60,11 @@ async def bash_kill(params: BashKillParams, ctx: ToolContext) -> ToolResult:
     """End a background command with all its processes."""
     job = _find_job(params.id, ctx)
     was_running = await job.kill()
-    before = f"had exited before, with code {job.code}" if job.status == "exited" else "had been ended before"
+    before = (
+        f"had exited before, with code {job.code}"
+        if job.status == "exited"
+        else "had been ended before"
+    )
     output = f"{job.id} was ended with all its processes." if was_running else f"{job.id} {before}."
     return ToolResult(
         title=job.command,
@@ -70,7 +78,11 @@ def _find_job(name: str, ctx: ToolContext) -> Job:
 
     Raises ToolFailure with the known ids; another session's command counts as unknown.
     """
-    jobs = {job.id: job for job in ctx.workspace.shells.jobs.list_jobs() if ctx.session.includes_session(job.session)}
+    jobs = {
+        job.id: job
+        for job in ctx.workspace.shells.jobs.list_jobs()
+        if ctx.session.includes_session(job.session)
+    }
     # Models sometimes give the number of a command alone.
     job = jobs.get(name) or jobs.get(f"bash_{name}")
     if job is None:
@@ -83,8 +95,13 @@ def _find_job(name: str, ctx: ToolContext) -> Job:
 def _describe_status(job: Job, result: JobOutput) -> str:
     match result.status:
         case "running":
-            listens = "".join(f" The user reaches its port {port} at {url}." for port, url in job.addresses.items())
-            return f"{job.id} has been running for {time.monotonic() - job.start_time:.0f} s.{listens}"
+            listens = "".join(
+                f" The user reaches its port {port} at {url}."
+                for port, url in job.addresses.items()
+            )
+            return (
+                f"{job.id} has been running for {time.monotonic() - job.start_time:.0f} s.{listens}"
+            )
         case "exited":
             return f"{job.id} has exited with code {result.code}."
         case "killed":

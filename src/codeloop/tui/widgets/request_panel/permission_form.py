@@ -1,4 +1,5 @@
-"""The form of a permission request: allow once or always, reject, or reject with a reason for the model.
+"""The form of a permission request: allow once or always, reject,
+or reject with a reason for the model.
 
 The patterns that "always" allows from now on can be edited.
 """
@@ -24,7 +25,9 @@ from codeloop.tui.widgets.request_panel.form import (
 
 WIDER_NOTICE = "That is wider than what was offered: it allows more than this request is about."
 _WIDER_KEY = "w"
-"""The key that widens "always": from the file to its folder, to everything, and back to the file."""
+"""The key that widens "always": from the file to its folder, to everything,
+and back to the file.
+"""
 BROAD_NOTICE = "That is broad: {}. Press a again to allow it from now on{}."
 CONFIRM_REJECT_NOTICE = "Press esc or enter again to reject it and stop the {}."
 _CHOICES_BY_KEY = {"y": "once", "a": "always", "n": "reject", "r": "reason"}
@@ -65,9 +68,12 @@ class PermissionForm:
             return FormContent(words.title, list(words.rows))
         # The panel chooses: where the diff is drawn, the rows need not repeat it.
         without_diff = replace(
-            request, metadata={key: value for key, value in request.metadata.items() if key != "diff"}
+            request,
+            metadata={key: value for key, value in request.metadata.items() if key != "diff"},
         )
-        rows_without_diff = describe_request(without_diff, self._requester, width, MAX_FULL_ROWS).rows
+        rows_without_diff = describe_request(
+            without_diff, self._requester, width, MAX_FULL_ROWS
+        ).rows
         return FormContent(words.title, list(words.rows), diff, tuple(rows_without_diff))
 
     def list_choices(self) -> list[FormChoice]:
@@ -76,7 +82,9 @@ class PermissionForm:
         always = describe_always(self._request)
         choices_by_name = {
             "once": FormChoice("y", "Allow once"),
-            "always": FormChoice("a", f"Allow always: {always}", ", ".join(self._list_always_keys())),
+            "always": FormChoice(
+                "a", f"Allow always: {always}", ", ".join(self._list_always_keys())
+            ),
             "reject": FormChoice("n", f"Reject, and stop the {stopped}"),
             "reason": FormChoice("r", "Reject, and say what to do instead"),
         }
@@ -85,7 +93,10 @@ class PermissionForm:
     def _list_always_keys(self) -> list[str]:
         """Return the hints on further keys for "always"."""
         can_widen = len(self._scopes) > 1
-        return [*([f"{_WIDER_KEY} widens it"] if can_widen else []), *(["e edits it"] if self._can_edit else [])]
+        return [
+            *([f"{_WIDER_KEY} widens it"] if can_widen else []),
+            *(["e edits it"] if self._can_edit else []),
+        ]
 
     def _take_scope(self, index: int) -> None:
         """Let "always" allow what the scope of an index allows."""
@@ -106,7 +117,9 @@ class PermissionForm:
         )
 
     def press(self, key: str) -> bool:
-        """Handle a key; return whether it has a meaning here. Escape only rejects when it is pressed twice."""
+        """Handle a key; return whether it has a meaning here.
+        Escape only rejects when it is pressed twice.
+        """
         self._begin_choice()
         choices = self._choices
         if key in CURSOR_STEPS_BY_KEY:
@@ -122,7 +135,8 @@ class PermissionForm:
             self._take_scope((self._scope_index + 1) % len(self._scopes))
         elif key == "e" and self._can_edit:
             self.cursor = choices.index("always")
-            # After one was left out, the rest can't be matched with what was offered: begin again with that.
+            # After one was left out, the rest can't be matched with what was offered:
+            # begin again with that.
             scope, patterns = self._scopes[self._scope_index], tuple(self._request.always)
             self._edited_patterns = patterns if len(patterns) == len(scope) else scope
             self._typed_patterns = []
@@ -131,7 +145,9 @@ class PermissionForm:
             self._answer_with("reject")
         elif key == "escape":
             self.cursor = choices.index("reject")
-            self.notice = CONFIRM_REJECT_NOTICE.format("subagent" if self._requester.subagent else "turn")
+            self.notice = CONFIRM_REJECT_NOTICE.format(
+                "subagent" if self._requester.subagent else "turn"
+            )
         else:
             return False
         return True
@@ -161,14 +177,18 @@ class PermissionForm:
                 self._ask_reason(self._reason)
 
     def begin_text(self, text: str) -> bool:
-        """Open the entry of the reason with a typed text that is not a key of the form. Return True: there is one."""
+        """Open the entry of the reason with a typed text that is not a key of the form.
+        Return True: there is one.
+        """
         self._begin_choice()
         self.cursor = self._choices.index("reason")
         self._ask_reason(self._reason + text)
         return True
 
     def _ask_reason(self, text: str) -> None:
-        self.entry = FormEntry(label="What to do instead:", text=text, placeholder="the model reads this, and goes on")
+        self.entry = FormEntry(
+            label="What to do instead:", text=text, placeholder="the model reads this, and goes on"
+        )
 
     def accept_text(self, text: str) -> None:
         """Accept the typed reason, or an edited pattern."""
@@ -191,7 +211,9 @@ class PermissionForm:
 
     def _ask_pattern(self) -> None:
         patterns, count = self._edited_patterns, len(self._typed_patterns or [])
-        position = f" ({count + 1} of {len(patterns)}; empty leaves it out)" if len(patterns) > 1 else ""
+        position = (
+            f" ({count + 1} of {len(patterns)}; empty leaves it out)" if len(patterns) > 1 else ""
+        )
         self.entry = FormEntry(
             label=f"Allow always{position}:",
             text=patterns[count],
@@ -215,9 +237,13 @@ class PermissionForm:
     @property
     def _is_wider(self) -> bool:
         """Whether the edited patterns allow more than the offered ones."""
-        return not all(is_within(pattern, self._offered_patterns) for pattern in self._request.always)
+        return not all(
+            is_within(pattern, self._offered_patterns) for pattern in self._request.always
+        )
 
     def _answer_with(self, reply: Reply) -> None:
         patterns = tuple(self._request.always)
         is_edited = reply == "always" and patterns != self._offered_patterns
-        self.answer = FormAnswer(reply, always=patterns if is_edited else None, wider=is_edited and self._is_wider)
+        self.answer = FormAnswer(
+            reply, always=patterns if is_edited else None, wider=is_edited and self._is_wider
+        )
