@@ -45,7 +45,7 @@ FRAME_ROWS = 9
 MIN_TEXT_ROWS = 6
 
 
-class PermissionAnswer(NamedTuple):
+class TerminalAnswer(NamedTuple):
     """An answer to a request. `message`: words for the model. `always`: what is allowed; None:
     what was offered.
     """
@@ -57,7 +57,7 @@ class PermissionAnswer(NamedTuple):
 
 async def ask_permission(
     prompter: Prompter, client: Client, request: PermissionRequest
-) -> PermissionAnswer:
+) -> TerminalAnswer:
     """Ask for a permission, until the answer is clear. A broad "always" must be given twice."""
     requester = await find_requester(client, request)
     scopes, index, is_full = list_scopes(request), 0, False
@@ -74,7 +74,7 @@ async def ask_permission(
         )
         problem = ""
         if line is None:
-            return PermissionAnswer("reject")
+            return TerminalAnswer("reject")
         if is_command(line):
             problem = _queue_command(prompter, line)
             continue
@@ -86,18 +86,18 @@ async def ask_permission(
             continue
         match parse_reply(line, always=question.has_always):
             case "yes":
-                return PermissionAnswer("once")
+                return TerminalAnswer("once")
             case "always" if is_broad(request.permission, always) and confirmed_index != index:
                 confirmed_index = index
                 problem = f"That is broad: {describe_always(shown_request)}. Answer a again to allow it from now on.\n"
             case "always":
-                return PermissionAnswer(
+                return TerminalAnswer(
                     "always", always=always if always != request.always else None
                 )
             case "no":
-                return PermissionAnswer("reject")
+                return TerminalAnswer("reject")
             case "words":
-                return PermissionAnswer("reject", line.strip())
+                return TerminalAnswer("reject", line.strip())
             case "unclear":
                 problem = f"“{one_line(line, 40)}” is not an answer here.\n" if line.strip() else ""
 
