@@ -134,4 +134,3 @@ async def test_a_command_that_was_refused_changed_nothing_that_could_not_be_undo
     assert answer.stop is not None
     assert answer.stop.facts is not None
     assert describe_side_effects(answer.stop.facts) == []
-    print(answer.stop.facts)
