@@ -45,9 +45,9 @@ FRAME_ROWS = 9
 MIN_TEXT_ROWS = 6
 
 
-class GivenAnswer(NamedTuple):
-    """An answer to a request. `message`: words for the model. `always`: what is allowed; None:
-    what was offered.
+class TerminalAnswer(NamedTuple):
+    """An answer to a request. `message`: words for the model. `always`: what is allowed;
+    None: what was offered.
     """
 
     reply: Reply
@@ -57,7 +57,7 @@ class GivenAnswer(NamedTuple):
 
 async def ask_permission(
     prompter: Prompter, client: Client, request: PermissionRequest
-) -> GivenAnswer:
+) -> TerminalAnswer:
     """Ask for a permission, until the answer is clear. A broad "always" must be given twice."""
     requester = await find_requester(client, request)
     scopes, index, is_full = list_scopes(request), 0, False
@@ -74,7 +74,7 @@ async def ask_permission(
         )
         problem = ""
         if line is None:
-            return GivenAnswer("reject")
+            return TerminalAnswer("reject")
         if is_command(line):
             problem = _queue_command(prompter, line)
             continue
@@ -86,16 +86,16 @@ async def ask_permission(
             continue
         match parse_reply(line, always=question.has_always):
             case "yes":
-                return GivenAnswer("once")
+                return TerminalAnswer("once")
             case "always" if is_broad(request.permission, always) and confirmed_index != index:
                 confirmed_index = index
                 problem = f"That is broad: {describe_always(shown_request)}. Answer a again to allow it from now on.\n"
             case "always":
-                return GivenAnswer("always", always=always if always != request.always else None)
+                return TerminalAnswer("always", always=always if always != request.always else None)
             case "no":
-                return GivenAnswer("reject")
+                return TerminalAnswer("reject")
             case "words":
-                return GivenAnswer("reject", line.strip())
+                return TerminalAnswer("reject", line.strip())
             case "unclear":
                 problem = f"“{one_line(line, 40)}” is not an answer here.\n" if line.strip() else ""
 
@@ -198,8 +198,8 @@ async def ask_questions(
 async def ask_question(prompter: Prompter, question: QuestionInfo, asker: str) -> list[str] | None:
     """Ask a question with numbered options, until the answer is valid.
 
-    Return the chosen options or the user's own words; None at the end of the input. `asker`:
-    "model", or a subagent.
+    Return the chosen options or the user's own words; None at the end of the input.
+    `asker`: "model", or a subagent.
     """
     allows_several, allows_own_words = bool(question.multiple), question.custom is not False
     labels = [option.label for option in question.options]
@@ -379,8 +379,8 @@ class OptionChoice(Struct, frozen=True):
 
 
 def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
-    """Return the meaning of the answer to a permission request. `always`:
-    whether that is a possible answer.
+    """Return the meaning of the answer to a permission request.
+    `always`: whether that is a possible answer.
 
     A number stands for the answer at that position. Two words or more that are not a known answer
     are `words` for the model. A single unknown word is `unclear`.
