@@ -9,6 +9,7 @@ import logging
 from functools import partial
 from typing import TYPE_CHECKING
 
+import msgspec
 from msgspec import Struct
 
 from codeloop.agent.engine import Engine
@@ -29,6 +30,7 @@ from codeloop.schema.errors import MAX_LOGGED_CHARACTERS, HookRefused
 from codeloop.schema.event import make_part_updated
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.installation import InstallationChanged, find_change
+from codeloop.schema.limits import STEP_MIN_BYTES, STEP_OUTPUT_BYTES
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
     ADVICE_KEY,
@@ -45,6 +47,7 @@ from codeloop.schema.part import (
 )
 from codeloop.schema.permission import NOBODY_MESSAGE, Need
 from codeloop.schema.wire import JSON, replace
+from codeloop.tool.superseded_outputs import REPEATABLE_TOOLS, UNCHANGED_KEY
 from codeloop.tool.tool import TURN_ENDED_KEY, HasAdvice, ToolFailure, ToolResult
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
 from codeloop.workspace.snapshot.step_recorder import Recorder
@@ -58,18 +61,15 @@ _CUT_SHORT_REASONS = {
     "length": "The answer reached the model's output limit before the call's arguments were complete: it was not run.",
     "cut": "The connection broke before the call's arguments were complete, so it was not run.",
 }
-_ENDED_EARLY_REASON = (
-    "The answer ended before the call's arguments were complete, so it was not run."
-)
-_SHORTER_CALL_ADVICE = {
-    ADVICE_KEY: "Make the call again with less in it, for example a file in several pieces."
-}
+_ENDED_EARLY_REASON = "The answer ended before the call's arguments were complete, so it was not run."
+_SHORTER_CALL_ADVICE = {ADVICE_KEY: "Make the call again with less in it, for example a file in several pieces."}
 # Every format of a call written as text contains one of these, or ends with a parenthesis.
 _TEXT_CALL_MARKS = frozenset("<[{")
 _TEXT_CALL_NOTE = "the call came as text and was run; make calls as the service takes them"
 _LOOP_MESSAGE = "The same call of {tool} gave the same result {count} times, so the turn was ended."
 # Tools that are called again and again while something runs: equal results are not a loop.
 _POLLING_TOOLS = frozenset({"bash_output", "task_output"})
+_SAME_LOOK = ToolResult("", "The same call stands above in this step, with its result.", {UNCHANGED_KEY: True})
 _DUPLICATE_REASON = "Not run: the same call, with the same id, was sent before it in this answer."
 _REJECTED_REASON = "Not run: the user rejected an earlier call of the same step."
 _TURN_ENDED_REASON = "Not run: a hook ended the turn with an earlier call of the same step."
@@ -119,9 +119,7 @@ class ToolCalls:
         """Why the calls that have not started yet are not run, as their result; "":
         they are run.
         """
-        self._is_paid: asyncio.Event | None = (
-            asyncio.Event() if engine.turn_settings.is_spending_limited else None
-        )
+        self._is_paid: asyncio.Event | None = asyncio.Event() if engine.turn_settings.is_spending_limited else None
         """Set when the cost of the answer is known, and its calls may run; None:
         what it costs does not matter.
         """
@@ -129,6 +127,10 @@ class ToolCalls:
         """The names of the tools that the model was offered; None: unknown."""
         self._has_tool_calls = False
         self._ready_calls: list[CallReady] = []
+        self._output_bytes = 0
+        """Of the results so far."""
+        self._looks: set[tuple[str, bytes]] = set()
+        """Names and arguments of the calls that only look at something, since the last call that may change it."""
 
     @property
     def has_tool_calls(self) -> bool:
@@ -164,9 +166,7 @@ class ToolCalls:
         if not texts:
             return
         last = texts[-1]
-        has_mark = any(mark in last.text for mark in _TEXT_CALL_MARKS) or last.text.rstrip(
-            "`\n "
-        ).endswith(")")
+        has_mark = any(mark in last.text for mark in _TEXT_CALL_MARKS) or last.text.rstrip("`\n ").endswith(")")
         if not has_mark:
             return
         # Imported late: most answers hold no call as text.
@@ -187,9 +187,7 @@ class ToolCalls:
             duplicates = self._incomplete_parts.get(call.id)
             if duplicates:
                 part = duplicates.pop(0)
-                self._engine.store.append(
-                    make_part_updated(replace(part, state=_make_error_state(_DUPLICATE_REASON)))
-                )
+                self._engine.store.append(make_part_updated(replace(part, state=_make_error_state(_DUPLICATE_REASON))))
             return
         self._ready_calls.append(call)
         if not self._incomplete_parts.get(call.id):
@@ -202,12 +200,25 @@ class ToolCalls:
         if note:
             prepared = replace(prepared, note="; ".join(filter(None, (prepared.note, note))))
         is_concurrent = prepared.tool.traits.concurrent
-        predecessors = [
-            call.task for call in self._started_calls if not (is_concurrent and call.is_concurrent)
-        ]
+        if self._is_look_again(prepared):
+            state = ToolStateRunning(input=prepared.input, time=ToolStart(start=now_ms()))
+            self._store_result(replace(part, state=state), state.time.start, _SAME_LOOK)
+            return
+        predecessors = [call.task for call in self._started_calls if not (is_concurrent and call.is_concurrent)]
         part = replace(part, tool=prepared.tool.name)
         task = asyncio.create_task(self._run(part, prepared, predecessors))
         self._started_calls.append(StartedCall(task, is_concurrent))
+
+    def _is_look_again(self, prepared: PreparedCall) -> bool:
+        """Record a call; return whether the step has an equal one already, after which nothing can have changed."""
+        if not prepared.tool.traits.concurrent:
+            self._looks.clear()
+        if prepared.tool.name not in REPEATABLE_TOOLS:
+            return False
+        look = (prepared.tool.name, msgspec.json.encode(prepared.input, order="sorted"))
+        is_known = look in self._looks
+        self._looks.add(look)
+        return is_known
 
     def drop_incomplete(self) -> None:
         """Forget the calls whose arguments are incomplete,
@@ -227,9 +238,7 @@ class ToolCalls:
         reason = _CUT_SHORT_REASONS.get(finished.reason, _ENDED_EARLY_REASON)
         advice = _SHORTER_CALL_ADVICE if finished.reason == "length" else None
         for part in self._list_open_calls():
-            self._engine.store.append(
-                make_part_updated(replace(part, state=_make_error_state(reason, advice)))
-            )
+            self._engine.store.append(make_part_updated(replace(part, state=_make_error_state(reason, advice))))
 
     def _release_calls(self) -> None:
         """Let the calls run that waited for the cost of the answer,
@@ -256,9 +265,7 @@ class ToolCalls:
         """
         await cancel_all(started.task for started in self._started_calls)
 
-    async def _run(
-        self, part: ToolPart, prepared_call: PreparedCall, predecessors: list[asyncio.Task[None]]
-    ) -> None:
+    async def _run(self, part: ToolPart, prepared_call: PreparedCall, predecessors: list[asyncio.Task[None]]) -> None:
         """Run a call after its predecessors and store its result;
         any failure becomes a result, too.
         """
@@ -267,9 +274,7 @@ class ToolCalls:
         if predecessors:
             await asyncio.wait(predecessors)
         start = now_ms()
-        part = replace(
-            part, state=ToolStateRunning(input=prepared_call.input, time=ToolStart(start=start))
-        )
+        part = replace(part, state=ToolStateRunning(input=prepared_call.input, time=ToolStart(start=start)))
         # An earlier call of the step was refused, or ended the turn.
         if self._skip_reason:
             self._store_error(part, start, self._skip_reason)
@@ -299,9 +304,7 @@ class ToolCalls:
             self._store_result(context.part, start, result)
         except asyncio.CancelledError:
             reason = NOT_ALLOWED_ERROR if context.first_question.is_waiting else INTERRUPTED_ERROR
-            self._engine.store.append(
-                make_part_updated(mark_interrupted(context.part, now_ms(), reason))
-            )
+            self._engine.store.append(make_part_updated(mark_interrupted(context.part, now_ms(), reason)))
             raise
         except InstallationChanged:
             self._end_with_turn(context.part)
@@ -328,9 +331,7 @@ class ToolCalls:
         self._skip_reason = NOT_STARTED_ERROR
         self._engine.store.append(make_part_updated(mark_interrupted(part, now_ms())))
 
-    def _complete_result(
-        self, result: ToolResult, prepared_call: PreparedCall, session_id: str
-    ) -> ToolResult:
+    def _complete_result(self, result: ToolResult, prepared_call: PreparedCall, session_id: str) -> ToolResult:
         """Cut a result where it is too long, and add the notices that wait for the session
         to output and metadata.
         """
@@ -338,9 +339,13 @@ class ToolCalls:
 
         bounds = self._engine.workspace.bounds
         scratch, keep = self._engine.workspace.scratch, prepared_call.tool.traits.keep
-        result = truncate_output(
-            result, scratch, keep, lines=bounds.output_lines, size=bounds.output_bytes
-        )
+        # Many large outputs at once would fill the model's window.
+        size = max(STEP_OUTPUT_BYTES.value, 2 * bounds.output_bytes) - self._output_bytes
+        if size < bounds.output_bytes:
+            result = replace(result, is_bounded=False)
+        size = min(bounds.output_bytes, max(size, STEP_MIN_BYTES.value))
+        result = truncate_output(result, scratch, keep, lines=bounds.output_lines, size=size)
+        self._output_bytes += len(result.output.encode(errors="replace"))
         notices = self._engine.services.notices.take(session_id)
         if not notices:
             return result
@@ -350,15 +355,11 @@ class ToolCalls:
             metadata={**result.metadata, TOLD_KEY: notices},
         )
 
-    async def _run_with_hooks(
-        self, prepared_call: PreparedCall, context: "CallContext"
-    ) -> ToolResult:
+    async def _run_with_hooks(self, prepared_call: PreparedCall, context: "CallContext") -> ToolResult:
         """Run a call, with the extensions' changes."""
         from codeloop.tool.call_hooks import run_call
 
-        return await run_call(
-            self._engine.hooks.runner, prepared_call, context, partial(self._prepare_run, context)
-        )
+        return await run_call(self._engine.hooks.runner, prepared_call, context, partial(self._prepare_run, context))
 
     async def _prepare_run(self, context: "CallContext", prepared_call: PreparedCall) -> None:
         """Store the arguments that extensions may have changed,
@@ -410,9 +411,7 @@ class ToolCalls:
         )
         self._engine.store.append(make_part_updated(replace(part, state=state)))
 
-    def _store_error(
-        self, part: ToolPart, start: int, error: str, metadata: JSON | None = None
-    ) -> None:
+    def _store_error(self, part: ToolPart, start: int, error: str, metadata: JSON | None = None) -> None:
         time = ToolTime(start=start, end=max(now_ms(), start))
         # Without a handler, `logging` would print the line to stderr.
         if _LOG.hasHandlers():
@@ -440,9 +439,7 @@ def add_model_note(metadata: JSON, note: str) -> JSON:
 
 
 def _make_error_state(reason: str, metadata: JSON | None = None) -> ToolStateError:
-    return ToolStateError(
-        input={}, error=reason, metadata=metadata, time=ToolTime(start=now_ms(), end=now_ms())
-    )
+    return ToolStateError(input={}, error=reason, metadata=metadata, time=ToolTime(start=now_ms(), end=now_ms()))
 
 
 def _find_skip_reason(error: Exception) -> str:
@@ -472,11 +469,7 @@ def _describe_failure(error: Denied | HookRefused | Rejected | ToolFailure) -> J
         case Rejected(message=None):
             return {REJECTED_KEY: True} | _describe_advice(error)
         case Rejected(message=message):
-            return (
-                {"denied": True}
-                | ({} if message == NOBODY_MESSAGE else {"said": message})
-                | _describe_advice(error)
-            )
+            return {"denied": True} | ({} if message == NOBODY_MESSAGE else {"said": message}) | _describe_advice(error)
         case ToolFailure():
             return (error.metadata or {}) | _describe_advice(error) or None
 
@@ -495,9 +488,7 @@ def make_refused_part(part: ToolPart, invalid: InvalidToolCall) -> ToolPart:
         advice = _describe_advice(invalid) or None
         return replace(
             part,
-            state=ToolStateError(
-                input=invalid.input, error=invalid.reason, time=time, metadata=advice
-            ),
+            state=ToolStateError(input=invalid.input, error=invalid.reason, time=time, metadata=advice),
         )
     payload = {"tool": part.tool, "error": invalid.reason}
     state = ToolStateCompleted(

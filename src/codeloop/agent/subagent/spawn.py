@@ -53,7 +53,7 @@ async def run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Ca
     parent = engine.store.get_session(call.session_id)
     child = _find_or_make_child(engine, parent, agent, task, _make_ceilings(engine, call))
     if engine.supervisor.find_task(child.id) is not None or child.id in engine.store.statuses:
-        raise ToolFailure(f"The subagent {child.id} is still working.", advice="Wait for it, or ask with task_output.")
+        raise ToolFailure(f"The subagent {child.id} is still working.", advice="Wait for it, or ask with bash_output.")
     engine.store.leases.acquire(child.id)
     await _store_prompt(engine, child, agent, task)
     model = {"providerID": child.model.provider_id, "modelID": child.model.id} if child.model else {}
@@ -63,7 +63,8 @@ async def run_subagent(engine: Engine, call: ToolPart, task: Subtask, report: Ca
     working = engine.supervisor.begin(child.id, _run_child(engine, parent, child, metadata, background=task.background))
     if not task.background:
         return await _wait_for(working)
-    return SubtaskResult(child.id, f"Started. task_output asks about {child.id}.", metadata, "running")
+    engine.supervisor.background_parents.add(parent.id)
+    return SubtaskResult(child.id, f"Started. bash_output asks about {child.id}.", metadata, "running")
 
 
 async def _wait_for(working: asyncio.Task[SubtaskResult]) -> SubtaskResult:

@@ -17,6 +17,12 @@ SEARCH_SHOWN_BYTES = Limit("search.bytes", 24 * 1024, "bytes", "lines shown of o
 SEARCH_BLOCK_LINES = Limit(
     "search.block", 120, "lines", "of a larger function its head and two lines around a match are shown"
 )
+SEARCH_WHOLE_BLOCK_LINES = Limit(
+    "search.whole_block",
+    40,
+    "lines",
+    "of a larger function its head and eight lines around a match are shown, unless the match is its head",
+)
 SEARCH_CALLERS_TIME = Limit(
     "search.callers_time", 2_000, "ms", "looking for callers of a function that an edit changed, then none are listed"
 )

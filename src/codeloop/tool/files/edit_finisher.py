@@ -93,9 +93,18 @@ class EditFinisher:
             await self._diagnoser.record_errors(changes)
 
     async def finish(
-        self, session_id: str, changes: Sequence[FileChange], may_read: MayRead, rules: DenyRules | None = None
+        self,
+        session_id: str,
+        changes: Sequence[FileChange],
+        may_read: MayRead,
+        rules: DenyRules | None = None,
+        *,
+        directory: Path | None = None,
     ) -> FinishedChanges:
-        """Format and check the written files. The caller holds the locks of the files. `rules`: the session's."""
+        """Format and check the written files. The caller holds the locks of the files.
+
+        `rules`: the session's. `directory`: the one that the paths in the text are relative to; None: names alone.
+        """
         result = await self._format_changes(changes, rules)
         if self._diagnoser is not None:
             text, diagnostics = await self._diagnoser.find_new_errors(session_id, result.changes, may_read)
@@ -103,14 +112,17 @@ class EditFinisher:
             result = replace(result, text=lines, diagnostics=diagnostics)
         # Parsing a large file would block the event loop.
         problems = await asyncio.to_thread(
-            self._describe_broken_syntax, session_id, result.changes, only_old=bool(result.diagnostics)
+            self.describe_broken_syntax, session_id, result.changes, directory, only_old=bool(result.diagnostics)
         )
         return replace(result, text="\n".join(each for each in (result.text, *problems) if each))
 
-    def _describe_broken_syntax(self, session_id: str, changes: Sequence[FileChange], *, only_old: bool) -> list[str]:
+    def describe_broken_syntax(
+        self, session_id: str, changes: Sequence[FileChange], directory: Path | None, *, only_old: bool = False
+    ) -> list[str]:
         """Return a line for each file whose syntax the session broke, by these changes or by earlier ones.
 
-        `only_old`: leave out what these changes broke, because the language server's diagnostics say it already.
+        `directory`: as in `finish`. `only_old`: leave out what these changes broke, because the language server's
+        diagnostics say it already.
         """
         lines: list[str] = []
         for change in changes:
@@ -124,7 +136,9 @@ class EditFinisher:
             elif (session_id, real) not in self._broken_files:
                 # Another session or program broke it: the model is only told of its own mistakes.
                 continue
-            name, where = one_line(real.name, _MAX_NAME_CHARS), f"line {problem.line}: {problem.reason}"
+            path = change.target.path
+            shown = path.relative_to(directory) if directory and path.is_relative_to(directory) else path.name
+            name, where = one_line(str(shown), _MAX_NAME_CHARS), f"line {problem.line}: {problem.reason}"
             if not problem.is_new:
                 lines.append(f"The syntax of {name} is still broken: {where}")
             elif not only_old:

@@ -194,7 +194,7 @@ class Shells:
         """Start a command in the background. Raises OSError as `run` does, ValueError when too many run."""
         if self.jobs.count_running() >= SHELL_JOBS.value:
             raise ValueError(
-                f"{SHELL_JOBS.value} background commands are running already; stop one with bash_kill first"
+                f"{SHELL_JOBS.value} background commands are running already; stop one with bash_output first"
             )
         running = await self._start(context, command, OutputBuffer(context.scratch, self._bounds, opens_file=True))
         return self.jobs.add(context.session, command.text, running)

@@ -32,6 +32,7 @@ from codeloop.tool.files.file_access import (
     strip_search_folder,
 )
 from codeloop.tool.files.shown_files import find_lines_read
+from codeloop.tool.json_schema import UNSENT
 from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.grep_query import (
     FileMatches,
@@ -70,15 +71,13 @@ class GrepParams(Wire):
 
     pattern: Annotated[str, Meta(min_length=1)]
     path: Annotated[str, Meta(description="file or folder")] | None = None
-    include: Annotated[str, Meta(description="only files like src/**/*.ts, !*.test.ts")] | None = (
-        None
-    )
-    context: Annotated[int, Meta(description="lines around a match")] = 0
-    before: int = 0
-    after: int = 0
-    mode: Annotated[GrepMode, Meta(description="default content")] = "content"
+    include: Annotated[str, Meta(description="like src/**/*.ts, !*.test.ts")] | None = None
+    context: int = 0
+    before: Annotated[int, Meta(extra_json_schema=UNSENT)] = 0
+    after: Annotated[int, Meta(extra_json_schema=UNSENT)] = 0
+    mode: GrepMode = "content"
     ignore_case: bool = False
-    multiline: bool = False
+    multiline: Annotated[bool, Meta(extra_json_schema=UNSENT)] = False
     block: bool = False
 
 
@@ -91,9 +90,7 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
     links = [] if is_file else await find_links(ctx.workspace, target.path)
     query = GrepQuery(
         pattern=params.pattern,
-        include=f"{params.include}**"
-        if params.include and params.include.endswith("/")
-        else params.include,
+        include=f"{params.include}**" if params.include and params.include.endswith("/") else params.include,
         mode=params.mode,
         lines_before=_limit_context(params.before or params.context),
         lines_after=_limit_context(params.after or params.context),
@@ -114,14 +111,10 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
             show_blocks, search_result, {path: lines_read[name] for path, name in names.items()}
         )
     result = _format_result(params, search_result, ctx)
-    return replace(
-        result, output="\n\n".join(text for text in (result.output, note, pattern_note) if text)
-    )
+    return replace(result, output="\n\n".join(text for text in (result.output, note, pattern_note) if text))
 
 
-async def _find_target(
-    params: GrepParams, ctx: ToolContext
-) -> tuple[GrepParams, ResolvedPath, str]:
+async def _find_target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams, ResolvedPath, str]:
     """Return the arguments, the file or folder to search in,
     and a note if the arguments were changed ("" if not).
 
@@ -134,9 +127,7 @@ async def _find_target(
         arguments: JSON = {"pattern": params.pattern}
         arguments |= {"path": path} if path else {}
         arguments |= {"include": params.include} if params.include else {}
-        need = Need(
-            permission="grep", patterns=(params.pattern,), always=("*",), metadata=arguments
-        )
+        need = Need(permission="grep", patterns=(params.pattern,), always=("*",), metadata=arguments)
         return [need] if target.path.is_dir() else [need, make_read_need(ctx.workspace, target)]
 
     if (
@@ -153,9 +144,7 @@ async def _find_target(
             "(`path` was taken for a pattern of files.)",
         )
     target = await resolve_search_target(ctx, path, list_needs)
-    stripped = (
-        strip_search_folder(ctx.workspace, target, params.include) if params.include else None
-    )
+    stripped = strip_search_folder(ctx.workspace, target, params.include) if params.include else None
     if stripped is None:
         return params, target, ""
     return (
@@ -206,9 +195,7 @@ async def _run_search(path: Path, query: GrepQuery, ctx: ToolContext) -> tuple[G
             raise
         reason = str(error).rpartition("error: ")[2].strip()
         note = f"(Searched for as plain text, as it is not a valid regular expression: {reason}.)"
-        return await search(
-            path, replace(query, is_plain_text=True), ctx.workspace.environment
-        ), note
+        return await search(path, replace(query, is_plain_text=True), ctx.workspace.environment), note
 
 
 def _put_in_brackets(note: str) -> str:
@@ -239,28 +226,20 @@ def _drop_lock_files(result: GrepResult, params: GrepParams, ctx: ToolContext) -
     """Remove lock files with many matches from a result if other files match, too,
     and note their names.
     """
-    locks = [
-        hits
-        for hits in result.files
-        if hits.path.name in _LOCK_FILES and hits.matches > _MAX_LOCK_FILE_MATCHES
-    ]
+    locks = [hits for hits in result.files if hits.path.name in _LOCK_FILES and hits.matches > _MAX_LOCK_FILE_MATCHES]
     if params.mode != "content" or not locks or len(locks) == len(result.files):
         return result
     names = ", ".join(escape_path(ctx.workspace.format_for_model(hits.path)) for hits in locks)
     left_out = sum(hits.matches for hits in locks)
     note = f"{left_out} more in {names} left out; with it as path they are shown"
     stopped = f"{result.stop_reason}; {note}" if result.stop_reason else note
-    return GrepResult(
-        [hits for hits in result.files if hits not in locks], result.matches - left_out, stopped
-    )
+    return GrepResult([hits for hits in result.files if hits not in locks], result.matches - left_out, stopped)
 
 
 def _format_result(params: GrepParams, search_result: GrepResult, ctx: ToolContext) -> ToolResult:
     if not search_result.matches:
         note = f" ({search_result.stop_reason})" if search_result.stop_reason else ""
-        return ToolResult(
-            params.pattern, f"No matches found{note}", {"matches": 0, "truncated": bool(note)}
-        )
+        return ToolResult(params.pattern, f"No matches found{note}", {"matches": 0, "truncated": bool(note)})
     formatted = _format_files(search_result.files, params, ctx)
     files = _format_count(len(search_result.files), "file")
     if params.mode == "files":
@@ -289,9 +268,7 @@ def _make_notes(params: GrepParams, search_result: GrepResult, shown: int, total
         is_shared = params.mode == "content" and has_several_files
         selection = f"{shown} shown, of each file some" if is_shared else f"the first {shown}"
         order = ", newest files first" if has_several_files else ""
-        notes.append(
-            f"{selection}{order}; narrow the pattern{', path or include' if has_several_files else ''}"
-        )
+        notes.append(f"{selection}{order}; narrow the pattern{', path or include' if has_several_files else ''}")
     if search_result.stop_reason:
         notes.append(search_result.stop_reason)
     if max(params.context, params.before, params.after) > _MAX_CONTEXT_LINES:
@@ -318,9 +295,7 @@ class _FormattedFiles(NamedTuple):
     display: list[JSON]
 
 
-def _format_files(
-    files: list[FileMatches], params: GrepParams, ctx: ToolContext
-) -> _FormattedFiles:
+def _format_files(files: list[FileMatches], params: GrepParams, ctx: ToolContext) -> _FormattedFiles:
     shown_files = files[: SEARCH_RESULTS.value]
     names = [escape_path(ctx.workspace.format_for_model(hits.path)) for hits in shown_files]
     if params.mode == "files":
@@ -331,20 +306,14 @@ def _format_files(
     blocks: list[str] = []
     display: list[JSON] = []
     total, max_bytes = 0, ctx.workspace.bounds.search_bytes
-    for name, hits, lines in zip(
-        names, shown_files, share_lines(shown_files, max_bytes), strict=True
-    ):
+    for name, hits, lines in zip(names, shown_files, share_lines(shown_files, max_bytes), strict=True):
         count = sum(line.is_match for line in lines)
         total += count
-        new_lines = (
-            _refer_to_other_searches(hits.path, lines, params, ctx) if params.block else lines
-        )
+        new_lines = _refer_to_other_searches(hits.path, lines, params, ctx) if params.block else lines
         rows = [*_group_lines(new_lines, grouped=_has_context(params))]
         rest = [f"({hits.matches - count} more)"] if count < hits.matches and len(files) > 1 else []
         blocks.append("\n".join([name, *_format_lines(rows, few_numbers=params.block), *rest]))
-        display.append(
-            {"path": name, "lines": [[row.number, row.is_match, row.text] for row in rows]}
-        )
+        display.append({"path": name, "lines": [[row.number, row.is_match, row.text] for row in rows]})
     return _FormattedFiles(blocks, total, display)
 
 
@@ -365,9 +334,7 @@ def _refer_to_other_searches(
     }
     new_lines = [*shorten_known_lines(lines, known)]
     search = f"`{replace_undecodable(one_line(params.pattern, _MAX_PATTERN_CHARS))}`"
-    shown_lines.record(
-        *step, real, {line.number: line.text for line in new_lines if line.number}, search
-    )
+    shown_lines.record(*step, real, {line.number: line.text for line in new_lines if line.number}, search)
     return new_lines
 
 
@@ -393,11 +360,7 @@ def _format_lines(lines: list[MatchLine], *, few_numbers: bool) -> Iterator[str]
     In whole functions the other numbers would be a tenth of the output, and the model would have to
     remove them to quote lines in an edit. Blanks in their place keep the indentation of the file.
     """
-    width = (
-        max((len(str(line.number)) for line in lines if line.number), default=0)
-        if few_numbers
-        else 0
-    )
+    width = max((len(str(line.number)) for line in lines if line.number), default=0) if few_numbers else 0
     last = -1
     for line in lines:
         is_plain = few_numbers and not line.is_match and line.number == last + 1
