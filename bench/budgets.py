@@ -118,7 +118,7 @@ BUDGETS = (
     Budget("drip", 4, "  the same, each delta sent by itself", "ms"),
     Budget("drip-cpu", 4, "  the same, each delta sent by itself: CPU", "ms", 350),
     Budget("late-step", 6, "step 1,000 against step 10 of one session", "times", 1.2),
-    Budget("overhead", 7, "request overhead: system prompt and all tools", "bytes", 9 * 1024),
+    Budget("overhead", 7, "request overhead: system prompt and all tools", "bytes", 6_656),
     Budget("prefix", 8, "requests that continue the one before byte for byte", "share"),
     *(budget for name, task in _TRAJECTORIES for budget in _list_economy_budgets(name, task)),
     Budget(

@@ -15,7 +15,7 @@ from codeloop.tool.tool import Tool
 def encode_tool_schemas() -> bytes:
     """Return the file's content: a line for each tool."""
     tools = [cast("Tool", load_object(target)) for target in BUILTIN_TOOLS.values()]
-    rows = {tool.name: BuiltinToolSchema(tool.permission, tool.spec.parameters) for tool in tools}
+    rows = {tool.name: BuiltinToolSchema(tool.permission, tool.parameters) for tool in tools}
     lines = [
         msgspec.json.encode(name) + b": " + msgspec.json.encode(row) for name, row in rows.items()
     ]

@@ -151,7 +151,13 @@ def _make_request(
     return ModelRequest(
         system=cache.get_system_prompt(engine, conversation.session, agent, model.info),
         messages=cache.get_messages(conversation, model.info, now=info.time.created),
-        tools=cache.get_tools(engine.toolbox, model.info, rulesets, tuple(further_lists)),
+        tools=cache.get_tools(
+            engine.toolbox,
+            model.info,
+            rulesets,
+            tuple(further_lists),
+            needed=cache.find_needed_tools(engine, session_id),
+        ),
         session_id=session_id,
         temperature=agent.temperature,
         top_p=agent.top_p,

@@ -58,8 +58,25 @@ _READ_ONLY_AGENT_RULES: dict[str, Ruleset] = {
 }
 # Built-in agents that only write a text.
 _AGENTS_WITHOUT_TOOLS = frozenset({"compaction", "sampling", "summary", "title"})
+# What these do, other tools do too, for fewer tokens in each request: `read` lists folders, `edit`
+# takes several edits, `bash_output` ends commands and shows tasks, calls of one answer run
+# together. A model is only told of them where a rule names them, and of `bash_output` once
+# something runs in the background; all run if they are called.
+_UNSENT_TOOL_RULES: Ruleset = tuple(
+    rule
+    for tool in (
+        "multiedit",
+        "batch",
+        "list",
+        "todoread",
+        "bash_output",
+        "bash_kill",
+        "task_output",
+    )
+    for rule in _make_rules(tool, "deny", OFFER_PATTERN)
+)
 _EXPLORE_PERMISSIONS = "grep glob list webfetch websearch read"
-_ALLOW_RULES = _make_rules_for_each("allow", "read grep glob list todowrite skill task")
+_ALLOW_RULES = _make_rules_for_each("allow", "read grep glob list todowrite todoread skill task")
 # By profile: the rules before (`_FIRST_RULES`) and after (`_LAST_RULES`) the rules
 # that all profiles share.
 _FIRST_RULES: dict[Profile, Ruleset] = {
@@ -110,12 +127,7 @@ def make_base_rules(profile: Profile, scratch: Path, *readable: Path) -> Ruleset
         *_make_rules("question", "deny"),
         *_make_rules("plan_enter", "deny"),
         *_make_rules("plan_exit", "deny"),
-        # These cost more tokens than they save: parallel calls and the conversation itself do the
-        # same. They are only offered to a model if the user allows them;
-        # the first two run if they are called all the same.
-        *_make_rules("multiedit", "deny", OFFER_PATTERN),
-        *_make_rules("batch", "deny", OFFER_PATTERN),
-        *_make_rules("todoread", "deny"),
+        *_UNSENT_TOOL_RULES,
         *_make_rules("webfetch_private", "ask"),
         *_make_rules("sandbox", "ask"),
         *_make_rules("mcp_changed", "ask"),
@@ -250,6 +262,7 @@ def make_agent_rules(agent: str) -> Ruleset:
             return (
                 *_make_rules("*", "deny"),
                 *_make_rules_for_each("allow", _EXPLORE_PERMISSIONS),
+                *_make_rules("list", "deny", OFFER_PATTERN),
                 *_READ_ONLY_AGENT_RULES["explore"],
                 *_SECRET_FILE_RULES,
             )

@@ -397,13 +397,22 @@ def _find_rule_for_text(
     return asking or (None if is_granted else DEFAULT_RULE)
 
 
-def is_offered(permission: str, *rulesets: Ruleset, traits: Sequence[Trait] = ()) -> bool:
+def is_offered(
+    permission: str, *rulesets: Ruleset, traits: Sequence[Trait] = (), is_needed: bool = False
+) -> bool:
     """Return whether a model is offered a tool: not if the last rule for its permission
     denies every pattern.
 
     `permission`: that, or the tool's name. `traits`: those that every call of the tool has.
+    `is_needed`: rules with OFFER_PATTERN do not count.
     """
-    match = _find_last_about(permission, (rule for ruleset in rulesets for rule in ruleset), traits)
+    rules = (
+        rule
+        for ruleset in rulesets
+        for rule in ruleset
+        if not (is_needed and rule.pattern == OFFER_PATTERN)
+    )
+    match = _find_last_about(permission, rules, traits)
     return not (
         match is not None and match.action == "deny" and match.pattern in {"*", OFFER_PATTERN}
     )
@@ -430,9 +439,18 @@ def _find_last_about(
 
     A rule for all permissions (`*`) says nothing about a tool that is decided about by another
     permission (TOOL_PERMISSIONS), and one for a trait nothing about a tool whose calls lack it.
+    What is not offered by itself (OFFER_PATTERN) is offered by a rule that names it,
+    not by one that allows everything.
     """
     match = None
     for rule in rules:
+        if (
+            rule.permission == "*"
+            and rule.action != "deny"
+            and match is not None
+            and match.pattern == OFFER_PATTERN
+        ):
+            continue
         if (
             rule.permission == "*"
             and rule.pattern in TRAIT_PATTERNS

@@ -15,6 +15,30 @@ OMITTED_KEYWORDS = frozenset(
 )
 
 
+UNSENT_KEY = "unsent"
+"""The key of a parameter's schema that says that models are not told of the parameter;
+calls with it are understood.
+"""
+UNSENT: dict[str, Any] = {UNSENT_KEY: True}
+
+
+def drop_unsent(schema: JSON) -> JSON:
+    """Return a schema of ours as requests contain it: without the parameters
+    that are marked as unsent.
+    """
+    properties: dict[str, JSON] | None = schema.get("properties")
+    if properties is None:
+        return (
+            {**schema, "items": drop_unsent(schema["items"])}
+            if isinstance(schema.get("items"), dict)
+            else schema
+        )
+    sent = {name: drop_unsent(each) for name, each in properties.items() if UNSENT_KEY not in each}
+    required = [name for name in schema.get("required", ()) if name in sent]
+    rest = {key: value for key, value in schema.items() if key not in {"properties", "required"}}
+    return {**rest, "properties": sent, **({"required": required} if required else {})}
+
+
 def make_parameters_schema(params: type[msgspec.Struct]) -> JSON:
     """Return the schema of a parameter struct: one object, no `$ref`, no titles, no defaults,
     no lower bounds.

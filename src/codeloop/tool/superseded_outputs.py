@@ -23,7 +23,9 @@ from codeloop.schema.wire import JSON
 from codeloop.store.conversation import Entry, is_summary
 
 UNCHANGED_KEY = "unchanged"
-"""The metadata key of a `read` whose result only refers to the same lines in an earlier result."""
+"""The metadata key of a call whose result only refers to the same lines, or the whole result,
+of an earlier call.
+"""
 READ_AGAIN_NOTE = "[superseded: {path} was read again below]"
 CHANGED_NOTE = "[superseded: {path} was changed below; read it again if you need it]"
 RUN_AGAIN_NOTE = "[superseded: the same command was run again below]"
@@ -31,7 +33,7 @@ CALLED_AGAIN_NOTE = "[superseded: the same call was made again below]"
 # Characters; replacing a shorter output by a note saves too little.
 _MIN_OUTPUT_LENGTH = 300
 _MAX_PATH_LENGTH = 200
-_REPEATABLE_TOOLS = frozenset(("read", "grep", "glob", "list", "webfetch"))
+REPEATABLE_TOOLS = frozenset(("read", "grep", "glob", "list", "webfetch"))
 """Read-only tools: of two equal calls, the later one returned the current state."""
 _ONE_FILE_EDIT_TOOLS = frozenset(("edit", "multiedit", "write"))
 """The tools that change the file `filePath`."""
@@ -201,7 +203,9 @@ class _LaterCalls:
         arguments: JSON = state.input
         if part.tool == "read" and (lines := _get_returned_lines(state)) is not None:
             return self._record_read(cwd, lines, shows_lines=UNCHANGED_KEY not in state.metadata)
-        if part.tool in _REPEATABLE_TOOLS:
+        if part.tool in REPEATABLE_TOOLS:
+            if UNCHANGED_KEY in state.metadata:
+                return None
             return (
                 CALLED_AGAIN_NOTE
                 if self._record_repeat((cwd, part.tool, msgspec.json.encode(arguments)))

@@ -23,7 +23,7 @@ from codeloop.schema.part import FilePart
 from codeloop.schema.permission import Need, PermissionRule, Trait
 from codeloop.schema.wire import JSON
 from codeloop.tool.call_session import CallSession
-from codeloop.tool.json_schema import make_parameters_schema
+from codeloop.tool.json_schema import drop_unsent, make_parameters_schema
 from codeloop.tool.services import ToolServices
 from codeloop.workspace.workspace import Workspace
 
@@ -193,12 +193,20 @@ class Tool(Struct, frozen=True):
         return self.traits.need_traits
 
     @property
+    def parameters(self) -> JSON:
+        """The JSON schema of its arguments, with the parameters that models are not told of."""
+        return make_parameters_schema(self.params) if self.schema is None else self.schema
+
+    @property
     def spec(self) -> ToolSpec:
         """The name, the description and the parameter schema,
         as requests to models contain them.
         """
-        schema = make_parameters_schema(self.params) if self.schema is None else self.schema
-        return ToolSpec(self.name, self.description, schema)
+        return ToolSpec(
+            self.name,
+            self.description,
+            drop_unsent(self.parameters) if self.schema is None else self.schema,
+        )
 
     @property
     def implementation(self) -> "Tool":
@@ -211,7 +219,8 @@ class BuiltinTool(Struct, frozen=True):
     for a fast start.
 
     `target`: where the `Tool` is, as `room.module:name`. `permission`: its name in permission
-    rules. `parameters`: the JSON schema of its arguments.
+    rules. `parameters`: the JSON schema of its arguments,
+    with the parameters that models are not told of.
     """
 
     name: str
@@ -232,7 +241,7 @@ class BuiltinTool(Struct, frozen=True):
         """The name, the description and the parameter schema,
         as requests to models contain them.
         """
-        return ToolSpec(self.name, self.description, self.parameters)
+        return ToolSpec(self.name, self.description, drop_unsent(self.parameters))
 
     @property
     def implementation(self) -> Tool:

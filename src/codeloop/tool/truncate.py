@@ -4,7 +4,7 @@ the complete output is saved in a file.
 
 from pathlib import Path
 
-from codeloop.kit.text.truncate import Keep, count_lines, cut_text
+from codeloop.kit.text.truncate import Keep, count_lines, cut_line, cut_text
 from codeloop.schema.limits import TOOL_FILE, TOOL_OUTPUT_BYTES, TOOL_OUTPUT_LINES
 from codeloop.schema.wire import replace
 from codeloop.tool.tool import ToolResult
@@ -48,10 +48,17 @@ def truncate_output(
     except OSError as error:
         path, where = None, f"it could not be saved ({error.strerror})"
     note_bytes = _NOTE_BYTES + len(where.encode("utf-8", "replace"))
-    part = cut_text(text, max(1, lines - _NOTE_LINES), max(1, size - note_bytes), keep)
+    shorter = "\n".join(map(cut_line, text.split("\n")))
+    part = cut_text(shorter, max(1, lines - _NOTE_LINES), max(1, size - note_bytes), keep)
     count = "1 line" if part.omitted_lines == 1 else f"{part.omitted_lines} lines"
-    note = f"[{count} ({part.omitted_bytes} bytes) of the output left out here; {where}]"
-    output = f"{note}\n\n{part.tail}" if keep == "tail" else f"{part.head.rstrip()}\n\n{note}"
+    what = (
+        f"{count} ({part.omitted_bytes} bytes) of the output left out here"
+        if part.is_cut
+        else "long lines are cut"
+    )
+    note = f"[{what}; {where}]"
+    kept = part.tail if part.is_cut and keep == "tail" else part.head
+    output = f"{note}\n\n{kept}" if keep == "tail" else f"{kept.rstrip()}\n\n{note}"
     metadata = {"lines": count_lines(text), **result.metadata, "truncated": True}
     if path is not None:
         metadata["outputPath"] = str(path)

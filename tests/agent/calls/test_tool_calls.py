@@ -353,3 +353,38 @@ async def test_long_output_is_cut_and_the_whole_is_kept_in_a_file(tmp_path: Path
         whole = Path(made.state.metadata["outputPath"])
         assert whole.read_text().splitlines()[-1] == "50000"
         assert whole.name in made.state.output
+
+
+async def test_many_large_outputs_in_a_step_stay_below_a_bound_together(tmp_path: Path) -> None:
+    calls = [make_call("read", f"c{n}", filePath=f"large{n}.txt") for n in range(8)]
+    async with open_scripted_project(tmp_path, [make_answer(*calls), DONE]) as it:
+        for n in range(8):
+            (it.work / f"large{n}.txt").write_text(
+                "".join(f"{n} {row} {'x' * 60}\n" for row in range(700))
+            )
+        await it.prompt()
+        results = it.results()
+    sizes = [len(output) for output in results]
+    assert sizes[0] > 45_000
+    assert min(sizes) > 7_000, "each is shown in part"
+    assert sum(sizes) < (120 + 6 * 8) * 1024
+    assert "the whole is in tool_" in results[-1]
+
+
+async def test_an_equal_look_in_the_same_step_is_answered_once(tmp_path: Path) -> None:
+    read = {"filePath": "a.txt"}
+    calls = [
+        *(make_call("read", f"c{n}", **read) for n in range(3)),
+        *(make_call("grep", f"g{n}", pattern="one") for n in range(2)),
+        make_call("bash", "b", command="echo two > a.txt"),
+        make_call("read", "again", **read),
+    ]
+    async with open_scripted_project(tmp_path, [make_answer(*calls), DONE]) as it:
+        (it.work / "a.txt").write_text("one\n")
+        await it.prompt()
+        results = it.results()
+    same = "The same call stands above in this step, with its result."
+    assert results[:3] == ["1: one", same, same]
+    assert results[3].startswith("1 match in 1 file")
+    assert results[4] == same
+    assert results[-1] == "1: two", "a command in between may have changed it"

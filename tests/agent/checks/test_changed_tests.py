@@ -73,7 +73,12 @@ def describe(change: ChangedTest) -> str:
         ([diff("pyproject.toml", OPTIONS, OPTIONS + "addopts = '-q --deselect x'\n")],
          ["! pyproject.toml changes which tests run"]),
         ([diff("Makefile", "test:\n\tpytest\n", "test:\n\tpytest || true\n")], ["! Makefile changes which tests run"]),
-        ([diff("package.json", '"test": "jest"\n', '"test": "echo"\n')], ["package.json changed"]),
+        ([diff("package.json", '"test": "jest"\n', '"test": "echo"\n')], ["! package.json changes which tests run"]),
+        ([diff("package.json", '"test": "jest"\n', '"test": "node run.js"\n')], ["package.json changed"]),
+        ([diff("Makefile", "test:\n\tpytest\n", "test:\n\ttrue\n")], ["! Makefile changes which tests run"]),
+        ([diff("Makefile", "test:\n\tgo test ./...\n", "test:\n\t@echo ok\n")], ["! Makefile changes which tests run"]),
+        ([diff("Makefile", "test: ; pytest\n", "test: ; @:\n")], ["! Makefile changes which tests run"]),
+        ([diff("Makefile", "test:\n\tpytest\n", "test:\n\ttrue\n\tpytest -q\n")], ["Makefile changed"]),
         ([diff("sitecustomize.py", None, "import os\n")], ["! sitecustomize.py changes which tests run"]),
     ],
 )  # fmt: skip

@@ -7,12 +7,15 @@ from typing import Any
 
 import pytest
 
+from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.permission.rules import decide
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.builtin.shell.bash import BashParams, bash
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
+from tests.support.sandbox_support import find_sandbox
+from tests.support.scripted_project import make_answer, make_call, open_scripted_project
 from tests.tool.context import TestContext, make_context
 
 
@@ -200,3 +203,18 @@ async def test_what_ran_inside_does_not_steer_what_is_let_out(
     assert not (tmp_path / "other/planted").exists()
     (asked,) = [need for need in ctx.asked if need.permission == "sandbox"]
     assert asked.metadata["workdir"] == str(evil)
+
+
+@pytest.mark.skipif(find_sandbox() != "namespaces", reason="other sandboxes hide no folders")
+async def test_a_saved_output_is_readable_by_the_first_commands_of_a_project(
+    tmp_path: Path,
+) -> None:
+    calls = [
+        make_call("bash", command="seq 1 20000"),
+        make_call("bash", command="find ~ -name 'tool_*' -type f -exec tail -n 1 {} + 2> errors"),
+    ]
+    script = [*map(make_answer, calls), ScriptedAnswer(text="Done.")]
+    async with open_scripted_project(tmp_path, script, sandbox={"mode": "required"}) as it:
+        await it.prompt()
+        assert "the whole is in tool_" in it.results()[0]
+        assert it.results()[1] == "20000\n"

@@ -215,6 +215,19 @@ async def test_the_functions_around_matches_are_shown_whole(ctx: TestContext) ->
     assert (await run(ctx, r"total|TOTAL|end\(", block=True)).output == WHOLE
 
 
+async def test_of_a_function_of_over_forty_lines_its_head_and_what_is_near_are_shown(
+    ctx: TestContext,
+) -> None:
+    body = "".join(f"    value_{n} = {n}\n" for n in range(1, 81))
+    (ctx.workspace.root / "sums.py").write_text(f"@cached\ndef sums():\n{body}\nsums()\n")
+    near = (await run(ctx, "value_30 =", block=True)).output.splitlines()[2:]
+    assert near[0].endswith(" @cached")
+    assert [line.split("= ")[-1] for line in near[2:]] == [str(n) for n in range(22, 39)]
+    whole = (await run(ctx, "sums", block=True)).output
+    assert "value_80 = 80" in whole, "the definition is shown whole"
+    assert len((await run(ctx, "value_1 =|value_80 =", block=True)).output.splitlines()) < 30
+
+
 async def test_searches_of_one_step_show_a_block_once(ctx: TestContext) -> None:
     body = "".join(f"    value_{n} = {n}\n" for n in range(1, 31))
     (ctx.workspace.root / "sums.py").write_text(f"def sums():\n{body}")

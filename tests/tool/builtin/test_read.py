@@ -391,8 +391,11 @@ async def test_a_symbol_is_read_by_its_name(tmp_path: Path) -> None:
     )
     several = await read.run(ReadParams("rules.py", symbol="compile()"), ctx)
     assert several.output.startswith("5:     def compile(self):\n6:         return 0\n")
+    assert "\n\n14:     def compile(self):\n15:         return 1\n" in several.output, (
+        "short ones are shown"
+    )
     assert several.output.endswith(
-        "\n\n(`compile()` is also at lines 14-15, 23-24, 32-33 and 116 more)"
+        "\n\n(`compile()` is also at lines 59-60, 68-69, 77-78 and 111 more)"
     )
 
 
@@ -412,7 +415,12 @@ async def test_a_symbol_is_found_in_a_folder(tmp_path: Path) -> None:
     (ctx.workspace.root / "c.py").write_text("def Match(): ...\n")
     several = await read.run(ReadParams(".", symbol="Match"), ctx)
     assert several.output.startswith("c.py\n1: def Match(): ...")
-    assert several.output.endswith("\n\n(also defined in a/rule.go)")
+    assert several.output.endswith(
+        "\n\na/rule.go\n3: func (r *Rule) Match() int {\n4: \treturn 1\n5: }\n\n(lines 3-5 of 5)"
+    )
+    (ctx.workspace.root / "d.py").write_text("def Match():\n" + "    pass\n" * 60)
+    long = await read.run(ReadParams(".", symbol="Match"), ctx)
+    assert long.output.endswith("\n\n(also defined in d.py, a/rule.go)")
     with pytest.raises(ToolFailure, match=r"^No file in a defines `match`\.$"):
         await read.run(ReadParams("a", symbol="match"), ctx)
 

@@ -212,7 +212,7 @@ src/sum.py:3: KeyError
 """
 
 
-def test_after_five_failures_at_one_place_headings_and_messages_remain() -> None:
+def test_of_alike_failures_at_one_place_headings_and_messages_remain() -> None:
     start = "=========== FAILURES ===========\n"
     other = FAILED.format(n="other").replace("src/sum.py:3", "src/other.py:9")
     end = "=========== 21 failed in 2.1s ==========="
@@ -220,11 +220,11 @@ def test_after_five_failures_at_one_place_headings_and_messages_remain() -> None
         start + "".join(FAILED.format(n=n) for n in range(20)) + other + end
     )
     assert has_gaps, "the whole is in a file"
-    assert text.count("src/sum.py:3: KeyError") == 5
+    assert text.count("src/sum.py:3: KeyError") == 2
     assert [f"E       KeyError: {n}\n" in text for n in range(20)] == [True] * 20
-    assert "test_adds[19] ____________________\nE       KeyError: 19\n" in text
+    assert "___ test_adds[19] ___\nE       KeyError: 19\n" in text
     assert "src/other.py:9: KeyError" in text
-    assert text.endswith(f"KeyError\n{end}")
+    assert text.endswith("KeyError\n=== 21 failed in 2.1s ===")
 
 
 @pytest.mark.parametrize(
@@ -241,3 +241,117 @@ def test_after_five_failures_at_one_place_headings_and_messages_remain() -> None
 )
 def test_other_output_stays_as_it_is(text: str) -> None:
     assert condense_output(text) == (text, False)
+
+
+SETUP = "".join(f"        part_{n} = prepare(items, {n})\n" for n in range(30))
+LONG_TEST = f"""\
+_________________________________ test_total _________________________________
+
+items = [1, 2, 3]
+
+    @pytest.mark.parametrize(
+        "items",
+        [[1, 2, 3]],
+    )
+    def test_total(
+        items,
+    ):
+        '''What the test is about.
+
+        At length.
+        '''
+{SETUP}>       assert compute(items) == [1, 2]
+E       assert [1, 3] == [1, 2]
+E         At index 1 diff: 3 != 2
+
+tests/test_sum.py:7: AssertionError
+"""
+PYTEST = f"""\
+============================= test session starts ==============================
+platform linux -- Python 3.11.7, pytest-9.0.2, pluggy-1.6.0
+rootdir: /home/me/shop
+configfile: pyproject.toml
+plugins: asyncio-1.3.0, xdist-3.8.0
+bringing up nodes...
+
+.F...                                                                    [100%]
+=================================== FAILURES ===================================
+{LONG_TEST}=========================== short test summary info ============================
+FAILED tests/test_sum.py::test_total - assert [1, 3] == [1, 2]
+========================= 1 failed, 4 passed in 0.52s ==========================
+"""
+
+
+def test_a_failure_of_pytest_keeps_what_was_asserted_and_where_without_the_set_up() -> None:
+    text, has_gaps = condense_output(PYTEST)
+    assert has_gaps
+    assert text.split("\n") == [
+        "=== test session starts ===",
+        *(
+            "rootdir: /home/me/shop",
+            "configfile: pyproject.toml",
+            "",
+            "=== FAILURES ===",
+            "___ test_total ___",
+            "",
+        ),
+        *(
+            "items = [1, 2, 3]",
+            "",
+            "    def test_total(",
+            "        items,",
+            "    ):",
+            "        ...",
+        ),
+        *(f"        part_{n} = prepare(items, {n})" for n in range(24, 30)),
+        *(">       assert compute(items) == [1, 2]", "E       assert [1, 3] == [1, 2]"),
+        *("E         At index 1 diff: 3 != 2", "", "tests/test_sum.py:7: AssertionError"),
+        *(
+            "=== short test summary info ===",
+            "FAILED tests/test_sum.py::test_total - assert [1, 3] == [1, 2]",
+        ),
+        *("=== 1 failed, 4 passed in 0.52s ===", ""),
+    ]
+
+
+def make_vitest_failure(name: str, message: str, line: int) -> str:
+    code = "".join(
+        f"     {each}|       const part{each} = prepare(items)\n"
+        for each in range(line - 2, line + 1)
+    )
+    after = f"       |            ^\n     {line + 1}|     }})\n     {line + 2}|   }}\n"
+    difference = "- Expected\n+ Received\n\n- 2\n+ 1\n"
+    place = f" \u276f src/sum.test.ts:{line}:12\n"
+    return f" FAIL  src/sum.test.ts > {name}\n{message}\n\n{difference}\n{place}{code}{after}\n"
+
+
+def test_of_vitests_failures_one_that_differs_stays_and_alike_ones_are_named() -> None:
+    rule = "\u23af" * 24
+    alike = [
+        make_vitest_failure(f"adds {n}", f"AssertionError: expected {n} to be {n + 1}", 20)
+        for n in range(20)
+    ]
+    odd = make_vitest_failure("throws", "TypeError: items is not iterable", 50)
+    failures = [
+        f"{each}{rule}[{n}/21]\u23af\n\n"
+        for n, each in enumerate([*alike[:10], odd, *alike[10:]], 1)
+    ]
+    rows = "".join(f"     \u00d7 adds {n} 1ms\n" for n in range(20))
+    head = f" \u276f src/sum.test.ts (22 tests | 21 failed) 9ms\n{rows}     \u00d7 throws 2ms\n     \u2713 passes 0ms\n"
+    end = "\n Test Files  1 failed (1)\n      Tests  21 failed | 1 passed (22)\n"
+    printed = f"{head}\n{rule} Failed Tests 21 {rule}\n\n{''.join(failures)}{end}"
+    text, has_gaps = condense_output(printed)
+    assert has_gaps
+    assert len(text) < len(printed) / 2.5
+    assert all(
+        text.count(f" > adds {n}\nAssertionError: expected {n} to be {n + 1}\n") == 1
+        for n in range(20)
+    )
+    assert text.count(" \u276f src/sum.test.ts:20:12") == 20, "each place stays"
+    assert "TypeError: items is not iterable\n\n- Expected\n+ Received\n\n- 2\n+ 1\n\n" in text
+    assert (
+        "src/sum.test.ts:50:12\n     49|       const part49 = prepare(items)\n     50|       const part50"
+        in text
+    )
+    assert "48|" not in text
+    assert text.endswith(end)

@@ -47,6 +47,12 @@ _SELECTION_LINE = (
 )
 # Matches the name of a test runner, which settings that no longer have it may not call any more.
 _RUNNER_NAME = r"\b(?:pytest|unittest|tox|nox|jest|vitest|mocha|rspec|phpunit|ctest|(?:go|cargo|npm|make) test)\b"
+# Matches a line that does nothing where a runner stood: `true` in a Makefile,
+# `"test": "echo none"` in a package.json.
+_IDLE_LINE = (
+    r"^\s*(?:[\w -]+: *;? *)?[@-]*(?:true|:|exit 0|echo\b.*)\s*;?$"
+    r"|^\s*['\"]?[\w:.-]*['\"]?\s*[:=]\s*\[?['\"](?:true|:|exit 0|echo\b.*|)['\"]\]?,?\s*$"
+)
 # Files that Python runs at every start: code in them can change how tests run.
 _STARTUP_FILES = frozenset(("sitecustomize.py", "usercustomize.py"))
 # Matches a file name that speaks of tests.
@@ -221,7 +227,9 @@ class _ChangeReader:
         elif diff.status == "deleted":
             self._record(file, "", "deleted")
         elif any(re.search(_RUNNER_NAME, line) for line in removed):
-            self._record(file, "", "changed")
+            runs_still = any(re.search(_RUNNER_NAME, line) for line in added)
+            is_idle = not runs_still and any(re.search(_IDLE_LINE, line) for line in added)
+            self._record(file, "", "changes which tests run" if is_idle else "changed")
 
     def _needs_reason(self, file: str, name: str, effect: Effect) -> bool:
         if effect == "edited":

@@ -23,6 +23,9 @@ from codeloop.store.conversation import Conversation, Entry
 from codeloop.tool.superseded_outputs import SupersededOutputs
 from codeloop.tool.toolbox import Toolbox
 
+_NO_TOOLS = frozenset[str]()
+_BACKGROUND_TOOLS = frozenset({"bash_output"})
+
 
 class RequestCache:
     """Caches system prompts, tools and messages of the last request;
@@ -33,6 +36,8 @@ class RequestCache:
         self._systems: dict[tuple[str, str], str] = {}
         self._tools_key: tuple[object, ...] = ()
         self._tool_specs: tuple[ToolSpec, ...] = ()
+        self._has_background_work: bool | None = None
+        """Whether the session has started anything in the background; None: not looked up yet."""
         self._info: ModelInfo | None = None
         self._entries: tuple[Entry, ...] = ()
         self._window = Window()
@@ -67,16 +72,19 @@ class RequestCache:
         info: ModelInfo,
         rulesets: tuple[Ruleset, ...],
         further_lists: tuple[tuple[Ruleset, ...], ...],
+        needed: frozenset[str] = frozenset(),
     ) -> tuple[ToolSpec, ...]:
         """Return the tools offered under the rules; `further_lists`: other lists of
         rules that a call must pass.
+
+        `needed`: as of `Toolbox.list_specs`.
         """
         if not info.tool_call:
             return ()
-        key = (info, toolbox.tools, rulesets, further_lists)
+        key = (info, toolbox.tools, rulesets, further_lists, needed)
         if self._tools_key != key:
             self._tools_key = key
-            tool_specs = toolbox.list_specs(info.id, *rulesets)
+            tool_specs = toolbox.list_specs(info.id, *rulesets, needed=needed)
             if is_small(info):
                 tool_specs = tuple(
                     spec for spec in tool_specs if spec.name not in TOOLS_NOT_FOR_SMALL_MODELS
@@ -90,6 +98,17 @@ class RequestCache:
             )
             self._tool_specs = toolbox.fit_specs(allowed, info.limits.context)
         return self._tool_specs
+
+    def find_needed_tools(self, engine: Engine, session_id: str) -> frozenset[str]:
+        """Return the tools that the session needs by now: that for background work,
+        once there has been any.
+        """
+        if not self._has_background_work:
+            is_first_look = self._has_background_work is None
+            self._has_background_work = _has_background_work(
+                engine, session_id, reads_stored=is_first_look
+            )
+        return _BACKGROUND_TOOLS if self._has_background_work else _NO_TOOLS
 
     def select_outputs_to_drop(
         self, conversation: Conversation, info: ModelInfo, now: int
@@ -148,6 +167,29 @@ class RequestCache:
         self._info, self._entries, self._visible_entries = info, conversation.entries, entries
         messages = (*self._window.head, *chain.from_iterable(self._messages))
         return limit_images(messages) if self._has_images else messages
+
+
+def _has_background_work(engine: Engine, session_id: str, *, reads_stored: bool) -> bool:
+    """Return whether a command or subagent was started in the background by a session,
+    or a command by its subagents.
+
+    `reads_stored`: also find those that an earlier process started.
+    """
+    if session_id in engine.supervisor.background_parents:
+        return True
+    jobs = engine.workspace.shells.jobs.list_jobs() if engine.workspace.has_jobs else ()
+    if any(
+        ancestor.id == session_id
+        for job in jobs
+        for ancestor in engine.store.walk_ancestors(job.session)
+    ):
+        return True
+    if not reads_stored or not (children := engine.store.list_sessions(parent=session_id)):
+        return False
+    from codeloop.store.subagents import read_subagent_state
+
+    states = (read_subagent_state(engine.store, child) for child in children)
+    return any(state is not None and state.background for state in states)
 
 
 def _count_common_entries(before: tuple[Entry, ...], now: tuple[Entry, ...]) -> int:

@@ -57,7 +57,7 @@ async def run_subagent(
     if engine.supervisor.find_task(child.id) is not None or child.id in engine.store.statuses:
         raise ToolFailure(
             f"The subagent {child.id} is still working.",
-            advice="Wait for it, or ask with task_output.",
+            advice="Wait for it, or ask with bash_output.",
         )
     engine.store.leases.acquire(child.id)
     await _store_prompt(engine, child, agent, task)
@@ -72,8 +72,9 @@ async def run_subagent(
     )
     if not task.background:
         return await _wait_for(working)
+    engine.supervisor.background_parents.add(parent.id)
     return SubtaskResult(
-        child.id, f"Started. task_output asks about {child.id}.", metadata, "running"
+        child.id, f"Started. bash_output asks about {child.id}.", metadata, "running"
     )
 
 

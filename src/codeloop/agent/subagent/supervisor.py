@@ -22,6 +22,8 @@ class Supervisor:
     def __init__(self) -> None:
         self.slots = asyncio.Semaphore(RUNNING_SUBAGENTS.value)
         """Held by each subagent while it works, so that at most RUNNING_SUBAGENTS do at once."""
+        self.background_parents = set[str]()
+        """The sessions that have started a subagent for which no call waits."""
         self._tasks: dict[str, asyncio.Task[SubtaskResult]] = {}
 
     @property
@@ -48,7 +50,7 @@ class Supervisor:
             work.close()
             raise ToolFailure(
                 f"The subagent {session_id} is still working.",
-                advice="Wait for it, or ask with task_output.",
+                advice="Wait for it, or ask with bash_output.",
             )
         task = asyncio.create_task(work)
         self._tasks[session_id] = task

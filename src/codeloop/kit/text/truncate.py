@@ -11,6 +11,12 @@ from msgspec import Struct
 Keep = Literal["head", "tail"]
 
 
+# A longer line is cut: its head and its tail stay.
+_MAX_LINE_CHARS = 8_000
+_LINE_HEAD_CHARS = 1_500
+_LINE_TAIL_CHARS = 500
+
+
 class CutText(Struct, frozen=True):
     """The start and the end of a text that are kept, and how many lines and bytes (UTF-8)
     were left out between them.
@@ -51,6 +57,14 @@ def cut_text(text: str, max_lines: int, max_bytes: int, keep: Keep = "head") -> 
     return CutText(
         head, tail, omitted_lines=count_lines(omitted_text), omitted_bytes=count_bytes(omitted_text)
     )
+
+
+def cut_line(line: str) -> str:
+    """Return a line without the middle of it, if it is very long, as of minified code."""
+    if len(line) <= _MAX_LINE_CHARS:
+        return line
+    omitted = len(line) - _LINE_HEAD_CHARS - _LINE_TAIL_CHARS
+    return f"{line[:_LINE_HEAD_CHARS]} ... {omitted} characters of this line ... {line[-_LINE_TAIL_CHARS:]}"
 
 
 def count_bytes(text: str) -> int:

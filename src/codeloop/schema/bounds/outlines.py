@@ -37,6 +37,12 @@ SEARCH_BLOCK_LINES = Limit(
     "lines",
     "of a larger function its head and two lines around a match are shown",
 )
+SEARCH_WHOLE_BLOCK_LINES = Limit(
+    "search.whole_block",
+    40,
+    "lines",
+    "of a larger function its head and eight lines around a match are shown, unless the match is its head",
+)
 SEARCH_CALLERS_TIME = Limit(
     "search.callers_time",
     2_000,

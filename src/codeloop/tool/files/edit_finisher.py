@@ -113,9 +113,13 @@ class EditFinisher:
         changes: Sequence[FileChange],
         may_read: MayRead,
         rules: DenyRules | None = None,
+        *,
+        directory: Path | None = None,
     ) -> FinishedChanges:
         """Format and check the written files. The caller holds the locks of the files.
-        `rules`: the session's.
+
+        `rules`: the session's. `directory`: the one that the paths in the text are relative to;
+        None: names alone.
         """
         result = await self._format_changes(changes, rules)
         if self._diagnoser is not None:
@@ -126,21 +130,27 @@ class EditFinisher:
             result = replace(result, text=lines, diagnostics=diagnostics)
         # Parsing a large file would block the event loop.
         problems = await asyncio.to_thread(
-            self._describe_broken_syntax,
+            self.describe_broken_syntax,
             session_id,
             result.changes,
+            directory,
             only_old=bool(result.diagnostics),
         )
         return replace(result, text="\n".join(each for each in (result.text, *problems) if each))
 
-    def _describe_broken_syntax(
-        self, session_id: str, changes: Sequence[FileChange], *, only_old: bool
+    def describe_broken_syntax(
+        self,
+        session_id: str,
+        changes: Sequence[FileChange],
+        directory: Path | None,
+        *,
+        only_old: bool = False,
     ) -> list[str]:
         """Return a line for each file whose syntax the session broke,
         by these changes or by earlier ones.
 
-        `only_old`: leave out what these changes broke,
-        because the language server's diagnostics say it already.
+        `directory`: as in `finish`. `only_old`: leave out what these changes broke, because the
+        language server's diagnostics say it already.
         """
         lines: list[str] = []
         for change in changes:
@@ -158,8 +168,14 @@ class EditFinisher:
             elif (session_id, real) not in self._broken_files:
                 # Another session or program broke it: the model is only told of its own mistakes.
                 continue
+            path = change.target.path
+            shown = (
+                path.relative_to(directory)
+                if directory and path.is_relative_to(directory)
+                else path.name
+            )
             name, where = (
-                one_line(real.name, _MAX_NAME_CHARS),
+                one_line(str(shown), _MAX_NAME_CHARS),
                 f"line {problem.line}: {problem.reason}",
             )
             if not problem.is_new:

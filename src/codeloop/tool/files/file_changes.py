@@ -210,7 +210,11 @@ async def commit_changes(ctx: ToolContext, changes: Sequence[FileChange]) -> Fin
     if finisher is None:
         return skip_formatting(changes)
     result = await finisher.finish(
-        ctx.session_id, changes, lambda real: is_free_to_read(ctx, real), ctx.session
+        ctx.session_id,
+        changes,
+        lambda real: is_free_to_read(ctx, real),
+        ctx.session,
+        directory=ctx.workspace.directory,
     )
     for real, stamp in result.stamps.items():
         ctx.workspace.read_log.record_read(ctx.session_id, real, stamp)

@@ -15,6 +15,9 @@ _MARKUP_STARTS = ("{", "[", "<", '"', "'", "`")
 """The starts of JSON, tags, quotes and code blocks: such a text that can't be parsed is broken,
 not a bare value.
 """
+CUT_OFF_NOTE = "the arguments broke off; what was whole of them was taken"
+# A bracket, a comma, a colon, a string (also one that breaks off), a number or a word of JSON.
+_JSON_PIECE = r'[{}\[\],:]|"(?:[^"\\]|\\.)*(?:"|\\?$)|[^\s{}\[\],:"]+'
 # Matches `name: value` and `name = value`, which are not bare values either.
 _LABEL_START = r"\w+\s*[:=]\s"
 
@@ -74,6 +77,34 @@ def repair_arguments(arguments: str, schema: JSON, notes: list[str]) -> str | No
             return None
     notes.append(BARE_VALUE_NOTE.format(name))
     return encode_arguments({name: cast("Any", bare_value)})
+
+
+def close_arguments(arguments: str) -> str | None:
+    """Return the arguments of a call that broke off, closed after their last whole value;
+    None: they hold none.
+
+    Only for calls that change nothing: what was cut off may have said more.
+    """
+    text = arguments.strip()
+    if not text.startswith("{"):
+        return None
+    open_brackets: list[str] = []
+    # The end of the last whole value or bracket, and the brackets that were open there.
+    end, open_at_end = 0, ""
+    for match in re.finditer(_JSON_PIECE, text):
+        piece = match[0]
+        if piece in "{[":
+            open_brackets.append("}" if piece == "{" else "]")
+        elif piece in "}]":
+            if not open_brackets or open_brackets.pop() != piece:
+                return None
+        elif piece == ",":
+            end, open_at_end = match.start(), "".join(reversed(open_brackets))
+    for closed in (text + "".join(reversed(open_brackets)), text[:end] + open_at_end):
+        with suppress(msgspec.DecodeError, RecursionError):
+            if decode_json(closed, JSON):
+                return closed
+    return None
 
 
 def _read_bare_value(text: str) -> Any:

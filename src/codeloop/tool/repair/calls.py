@@ -46,16 +46,11 @@ def match_tool(name: str, tools: list[str]) -> str | None:
 
 
 def translate_editor_call(name: str, arguments: JSON) -> tuple[str, JSON] | None:
-    """Translate a call of an editor tool with several commands, or of `edit` with a list of edits.
+    """Return the name of our tool, and its arguments,
+    for a call of an editor tool that has several commands.
 
-    Returns the name of our tool and its arguments; None: it is no such call.
+    None: it is no such call.
     """
-    if (
-        name == "edit"
-        and _has_parameter(arguments, "edits")
-        and not _has_parameter(arguments, "oldString")
-    ):
-        return "multiedit", arguments
     if _fold_name(name) not in EDITOR_TOOL_NAMES or not isinstance(
         command := arguments.get("command"), str
     ):
@@ -181,8 +176,8 @@ def repair_for_tool(tool: str, arguments: JSON, notes: list[str]) -> JSON:
             arguments = _repair_webfetch(arguments, notes)
         case "batch", _:
             arguments = _repair_batch(arguments)
-        case "multiedit", _:
-            arguments = _repair_multiedit(arguments, notes)
+        case "multiedit" | "edit", _:
+            arguments = _repair_edits(tool, arguments, notes)
         case "question", {"question": str()} if not _has_parameter(arguments, "questions"):
             notes.append("`questions` is a list, here of one question")
             arguments = {"questions": [arguments]}
@@ -344,10 +339,13 @@ def _repair_todo(item: Any, notes: list[str]) -> Any:
     return {"content": todo[name], **{key: value for key, value in todo.items() if key != name}}
 
 
-def _repair_multiedit(arguments: JSON, notes: list[str]) -> JSON:
-    """Return the arguments of `multiedit`: a single edit becomes a list,
-    and a path in each edit becomes `filePath`.
+def _repair_edits(tool: str, arguments: JSON, notes: list[str]) -> JSON:
+    """Return the arguments of `edit` or `multiedit`: a path in each edit becomes `filePath`.
+
+    A single edit of `multiedit` becomes a list.
     """
+    if tool == "edit":
+        return _repair_edit_paths(arguments) if _has_parameter(arguments, "edits") else arguments
     single_edit = {
         name: value
         for name, value in arguments.items()
@@ -359,6 +357,13 @@ def _repair_multiedit(arguments: JSON, notes: list[str]) -> JSON:
             **{name: value for name, value in arguments.items() if name not in single_edit},
             "edits": [single_edit],
         }
+    return _repair_edit_paths(arguments)
+
+
+def _repair_edit_paths(arguments: JSON) -> JSON:
+    """Return the arguments with the path that stands in each edit as `filePath`.
+    Raises CallNotSupported.
+    """
     edits = arguments.get("edits")
     if isinstance(edits, list) and edits and not _has_parameter(arguments, "filePath"):
         objects = [
@@ -372,7 +377,7 @@ def _repair_multiedit(arguments: JSON, notes: list[str]) -> JSON:
         }
         if len(paths) > 1:
             raise CallNotSupported(
-                "multiedit changes one file, `filePath`. Make a call for each file, all in one step."
+                "The edits of a call change one file, `filePath`. Make a call for each file, all in one step."
             )
         return {**arguments, "filePath": paths.pop()} if paths else arguments
     return arguments

@@ -57,6 +57,12 @@ class SyntaxProblem(Struct, frozen=True):
     is_new: bool = True
 
 
+def has_parser(path: Path) -> bool:
+    """Return whether the syntax of a file can be checked, by its name."""
+    suffix = path.suffix.lower()
+    return suffix in _CHECKS or suffix[1:] in LANGUAGES
+
+
 def find_syntax_problem(path: Path, before: str, after: str) -> SyntaxProblem | None:
     """Return the syntax error of a file after an edit, or None.
     Files without a parser have none.

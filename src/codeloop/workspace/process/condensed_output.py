@@ -9,7 +9,9 @@ from collections.abc import Sequence
 from msgspec import Struct
 
 from codeloop.kit.text.patterns import compile_once
+from codeloop.kit.text.truncate import cut_line
 from codeloop.workspace.process.alike_messages import shorten_alike
+from codeloop.workspace.process.failed_tests import shorten_pytest, shorten_vitest
 
 # Fewer consecutive lines are shown, not counted.
 _MIN_RUN_LINES = 4
@@ -20,10 +22,6 @@ _MIN_OUTPUT_CHARS = 2_000
 # The most earlier positions of the same lines that are compared: the time stays
 # linear for monotonous output.
 _MAX_POSITIONS = 8
-# A longer line is cut: its head and its tail stay.
-_MAX_LINE_CHARS = 8_000
-_LINE_HEAD_CHARS = 1_500
-_LINE_TAIL_CHARS = 500
 # The characters of a repeated block's first line that are shown.
 _SHOWN_CHARS = 60
 
@@ -47,7 +45,8 @@ def _make_runner(marker: str, passed: str, *, are_separate: bool = True) -> Test
 
 RUNNERS = {
     "pytest": _make_runner(
-        r"^=+ test session starts =+$|^=+ .*\b(?:passed|failed|error)\b.* =+$",
+        r"^=+ (?:test session starts|FAILURES|ERRORS|short test summary info) =+$"
+        r"|^=+ .*\b(?:passed|failed|error)\b.* =+$",
         r"\S+(?:::\S.*)? (?:PASSED|SKIPPED|XFAIL)\b.*|\[gw\d+\] \[ *\d+%\] (?:PASSED|SKIPPED) .*"
         r"|(?:\S+\.py )?[.sx]+ +\[ *\d+%\]",
     ),
@@ -92,11 +91,6 @@ _PACKAGE_NOTICES = (
 _DEPRECATION_WARNINGS = r"(?m)^(?:npm (?:warn|WARN) deprecated .*(?:\n|\Z)){2,}"
 _NODE_FRAME = r"(?m)^ +at (?:.* \()?node:[\w/.-]+:\d+:\d+\)?\n"
 """A line of a stack trace in Node's own code, which no project can change."""
-# Of pytest's output: `____ test_a ____`, `==== short test summary info ====`,
-# `tests/test_a.py:12: AssertionError`.
-_FAILURE_HEADING = r"_{2,} .+ _{2,}$"
-_SECTION_RULE = r"=+ .+ =+$"
-_LOCATION = r"\S+:\d+: \w+"
 # Of mocha's output: `  1) Suite`.
 _NUMBERED_NAME = r" {2,}\d+\) \S"
 _FAILED_NAME = (
@@ -108,10 +102,6 @@ _FAILED_NAME = (
 # Mocha prints a failed test's name after a line for each suite around it;
 # at most this many lines after the first.
 _MAX_NAME_LINES = 5
-# The number of failures at one location that are shown whole, of those that pytest prints.
-_MAX_WHOLE_FAILURES = 5
-# The lines of the message of each further failure there.
-_MESSAGE_LINES = 6
 
 
 def condense_output(text: str) -> tuple[str, bool]:
@@ -134,52 +124,14 @@ def condense_output(text: str) -> tuple[str, bool]:
         (each for each in RUNNERS.values() if compile_once(each.marker).search(text)), None
     )
     lines = _count_passes(text, runner) if runner is not None else text.split("\n")
-    shorter = _shorten_failures(lines) if runner is RUNNERS["pytest"] else lines
-    lines_left = [_cut_line(line) for line in _drop_repeats(shorten_alike(shorter))]
-    has_gaps = len(lines_left) < len(lines) or any(len(line) > _MAX_LINE_CHARS for line in lines)
-    return "\n".join(lines_left), has_gaps
-
-
-def _cut_line(line: str) -> str:
-    """Return a line without the middle of it, if it is very long, as of minified code."""
-    if len(line) <= _MAX_LINE_CHARS:
-        return line
-    omitted = len(line) - _LINE_HEAD_CHARS - _LINE_TAIL_CHARS
-    return f"{line[:_LINE_HEAD_CHARS]} ... {omitted} characters of this line ... {line[-_LINE_TAIL_CHARS:]}"
-
-
-def _shorten_failures(lines: Sequence[str]) -> list[str]:
-    """Shorten pytest's failures at the same location to heading and message,
-    after the first five.
-    """
-    kept: list[str] = []
-    section: list[str] = []
-    counts: dict[str, int] = {}
-    # The last line ends the last section; it is not kept.
-    for line in (*lines, "= end ="):
-        if not compile_once(_FAILURE_HEADING).match(line) and not compile_once(_SECTION_RULE).match(
-            line
-        ):
-            section.append(line)
-            continue
-        location = next(
-            (each for each in reversed(section) if compile_once(_LOCATION).match(each)), ""
-        )
-        counts[location] = counts.get(location, 0) + 1
-        if (
-            location
-            and counts[location] > _MAX_WHOLE_FAILURES
-            and compile_once(_FAILURE_HEADING).match(section[0])
-        ):
-            message = [each for each in section if each.startswith("E ")]
-            section = [
-                section[0],
-                *message[:_MESSAGE_LINES],
-                *(["E   ..."] if len(message) > _MESSAGE_LINES else []),
-            ]
-        kept += section
-        section = [line]
-    return kept
+    shorter = lines
+    if runner is RUNNERS["pytest"]:
+        shorter = shorten_pytest(lines)
+    elif runner is RUNNERS["vitest"]:
+        shorter = shorten_vitest(lines)
+    whole_lines = _drop_repeats(shorten_alike(shorter))
+    lines_left = [*map(cut_line, whole_lines)]
+    return "\n".join(lines_left), len(lines_left) < len(lines) or lines_left != whole_lines
 
 
 def _count_passes(text: str, runner: TestRunner) -> list[str]:

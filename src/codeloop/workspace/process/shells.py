@@ -226,7 +226,7 @@ class Shells:
         """
         if self.jobs.count_running() >= SHELL_JOBS.value:
             raise ValueError(
-                f"{SHELL_JOBS.value} background commands are running already; stop one with bash_kill first"
+                f"{SHELL_JOBS.value} background commands are running already; stop one with bash_output first"
             )
         running = await self._start(
             context, command, OutputBuffer(context.scratch, self._bounds, opens_file=True)

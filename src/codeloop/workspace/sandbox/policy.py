@@ -8,11 +8,13 @@ import itertools
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Literal, NamedTuple
 
 from msgspec import Struct
 
+from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.files.path_states import PathStates
 from codeloop.workspace.git.planted.layout import GIT_FOLDER_ENTRIES, find_git_folders
@@ -326,6 +328,9 @@ class PolicyMaker:
         sockets = read_socket_paths()
         is_old = now - self._surroundings_time > _SURROUNDINGS_SECONDS
         if surroundings is None or is_old or (times, sockets) != (self._times, self._sockets):
+            # Only what exists is shown: outputs that are saved later have to be readable, too.
+            with suppress(OSError):
+                create_private_folder(self._input.scratch)
             current = find_surroundings(self._surroundings_input)
             # An equal result keeps its identity, which makes the comparison with the
             # last policy's input fast.

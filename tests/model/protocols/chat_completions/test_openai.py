@@ -444,6 +444,35 @@ async def test_reasoning_comes_before_text_in_a_block_of_its_own(
     assert got.events[:2] == [ReasoningDelta("Let me see.", 0), TextDelta("Yes.", 1)]
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 100])
+@pytest.mark.parametrize(
+    ("content", "thought", "text"),
+    [
+        (
+            "<think>\nI should finish <b>\n</think>\n\nComplete.",
+            "\nI should finish <b>\n",
+            "Complete.",
+        ),
+        ("\n<think>hm</think>Done </think>.", "hm", "Done </think>."),
+        ("<think></think>\nDone.", "", "Done."),
+        ("<thin ice", "", "<thin ice"),
+        ("<", "", "<"),
+        ("Use <think>x</think> here.", "", "Use <think>x</think> here."),
+        ("  two spaces", "", "  two spaces"),
+        ("<think>never ends </thi", "never ends </thi", ""),
+    ],
+)
+async def test_thinking_between_tags_at_the_start_is_thinking(
+    content: str, thought: str, text: str, size: int, openai: Any, asking: Any
+) -> None:
+    pieces = [content[at : at + size] for at in range(0, len(content), size)]
+    sent = (*(chunk({"content": piece}) for piece in pieces), chunk({}, "stop"))
+    async with ModelServer([Answer(events=sent)]) as server:
+        got = await asking(openai(server))
+    assert "".join(each.text for each in got.events if isinstance(each, ReasoningDelta)) == thought
+    assert "".join(each.text for each in got.events if isinstance(each, TextDelta)) == text
+
+
 async def test_reasoning_details_go_back_unchanged(openai: Any, asking: Any) -> None:
     def details(**piece: Any) -> str:
         return chunk({"reasoning": piece.get("text", ""), "reasoning_details": [piece]})

@@ -117,7 +117,11 @@ def _measure_tools(
     # The tools of a server begin with its name. Longer names first,
     # since one name may be the start of another.
     servers = sorted(table.definitions if table is not None else (), key=len, reverse=True)
-    for spec in RequestCache().get_tools(engine.toolbox, info, rulesets, tuple(further_lists)):
+    cache = RequestCache()
+    needed = cache.find_needed_tools(engine, session.id)
+    for spec in cache.get_tools(
+        engine.toolbox, info, rulesets, tuple(further_lists), needed=needed
+    ):
         prefixes = ((name, re.sub(r"[^A-Za-z0-9_-]", "_", name)) for name in servers)
         server = next((name for name, prefix in prefixes if spec.name.startswith(prefix)), "")
         if spec.name in BUILTIN_TOOLS:

@@ -1,6 +1,6 @@
 """Reads answers of the chat completions API, streamed or whole, as model events."""
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -36,6 +36,9 @@ FINISH_REASONS: dict[str, FinishReason] = {
     "safety": "content-filter",
     "refusal": "content-filter",
 }
+
+
+_THINK_START, _THINK_END = "<think>", "</think>"
 
 
 class ChatCompletionMessage(msgspec.Struct, gc=False):
@@ -85,6 +88,10 @@ class ChatCompletionsReader(ResponseReader):
         super().__init__()
         self._decode = bound_depth(msgspec.json.Decoder(ChatCompletionChunk).decode)
         self._reasoning_details: list[JSON] = []
+        self._start: Literal["unread", "thinking", "thought", "read"] = "unread"
+        """Whether the text has begun with `<think>`, and whether that has ended."""
+        self._held_text = ""
+        """The text that is not told yet, because it may be the beginning of a tag."""
 
     def read_document(self, body: bytes) -> list[ModelEvent]:
         """Take an answer that did not stream."""
@@ -94,6 +101,7 @@ class ChatCompletionsReader(ResponseReader):
 
     def finish(self) -> list[ModelEvent]:
         """Return the calls that are still open, and Finished."""
+        self._release_text()
         self._blocks.flush()
         self._emit_details()
         return super().finish()
@@ -139,9 +147,12 @@ class ChatCompletionsReader(ResponseReader):
 
     def _add_text(self, content: Any) -> None:
         if isinstance(content, str):
-            if self._blocks.kind != "text":
-                self._open_block("text")
-            self._blocks.pieces.append(content)
+            if self._start != "read":
+                content = self._read_start(content)
+            if content:
+                if self._blocks.kind != "text":
+                    self._open_block("text")
+                self._blocks.pieces.append(content)
             return
         # Mistral sends content as a list of parts when its model thinks.
         for item in list_objects(content):
@@ -154,6 +165,51 @@ class ChatCompletionsReader(ResponseReader):
                     self._add_text(words)
                 case _:
                     continue
+
+    def _read_start(self, content: str) -> str:
+        """Take text from the beginning of an answer, and return what of it is the answer's.
+
+        Some servers send the thinking of a model as text between `<think>` and `</think>`.
+        """
+        text = self._held_text + content
+        self._held_text = ""
+        if self._start == "unread":
+            begun = text.lstrip()
+            if len(begun) < len(_THINK_START) and _THINK_START.startswith(begun):
+                self._held_text = text
+                return ""
+            if not begun.startswith(_THINK_START):
+                self._start = "read"
+                return text
+            self._start, text = "thinking", begun.removeprefix(_THINK_START)
+        thought, end, rest = (
+            text.partition(_THINK_END) if self._start == "thinking" else ("", "", text)
+        )
+        if end:
+            self._start = "thought"
+        elif self._start == "thinking":
+            size = next(
+                n for n in range(len(_THINK_END) - 1, -1, -1) if thought.endswith(_THINK_END[:n])
+            )
+            thought, self._held_text = (
+                thought[: len(thought) - size],
+                thought[len(thought) - size :],
+            )
+        if thought:
+            self._add_thinking(thought, None)
+        rest = rest.lstrip("\n")
+        if rest:
+            self._start = "read"
+        return rest
+
+    def _release_text(self) -> None:
+        """Tell the text that was held back: no more of it follows."""
+        text, is_thought = self._held_text, self._start == "thinking"
+        self._held_text, self._start = "", "read"
+        if text and is_thought:
+            self._add_thinking(text, None)
+        elif text:
+            self._add_text(text)
 
     def _add_thinking(self, thought: Any, details: Any) -> None:
         if self._blocks.kind != "reasoning":
@@ -186,6 +242,7 @@ class ChatCompletionsReader(ResponseReader):
         )
 
     def _add_calls(self, pieces: Any) -> None:
+        self._release_text()
         if self._blocks.kind != "call":
             self._open_block("call")
         for piece in list_objects(pieces):

@@ -30,6 +30,7 @@ from codeloop.tool.files.file_access import (
 )
 from codeloop.tool.files.file_changes import apply_change, load_text, lock_files
 from codeloop.tool.files.function_callers import describe_callers
+from codeloop.tool.json_schema import UNSENT
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, Traits, tool
 from codeloop.workspace.edit.edit import MAX_EFFORT, Edit, apply_edit, estimate_effort
 from codeloop.workspace.edit.edit_errors import EditRefused
@@ -43,28 +44,57 @@ CHANGED_SINCE_READ = (
 """The note for the model when something else has changed a file, and the edit still fitted."""
 
 
-class EditParams(msgspec.Struct, frozen=True, rename="camel"):
-    """Arguments of the tool `edit`."""
-
-    file_path: str
-    old_string: str
-    new_string: str
-    replace_all: bool = False
-
-
-@tool("edit", params=EditParams, traits=Traits(permission="edit"))
-async def edit(params: EditParams, ctx: ToolContext) -> ToolResult:
-    """Replace one occurrence of a text, or all of them; an empty old text creates a file."""
-    step = Edit(params.old_string, params.new_string, replaces_all=params.replace_all)
-    return await edit_file(ctx, params.file_path, [step])
-
-
 class OneEdit(msgspec.Struct, frozen=True, rename="camel"):
     """One replacement: the old text, the new text, and whether every occurrence is replaced."""
 
     old_string: str
     new_string: str
+    replace_all: Annotated[bool, Meta(extra_json_schema=UNSENT)] = False
+
+
+class EditParams(msgspec.Struct, frozen=True, rename="camel"):
+    """Arguments of the tool `edit`: one replacement, or the list `edits`."""
+
+    file_path: str
+    old_string: str | None = None
+    new_string: str | None = None
     replace_all: bool = False
+    edits: Annotated[tuple[OneEdit, ...], Meta(description="in order, all or none")] = ()
+
+    def __post_init__(self) -> None:
+        """Raise ValueError if there is nothing to replace."""
+        missing = (
+            "oldString"
+            if self.old_string is None
+            else "newString"
+            if self.new_string is None
+            else ""
+        )
+        if missing and not self.edits:
+            raise ValueError(f"missing required field `{missing}`")
+
+    def list_steps(self) -> list[Edit]:
+        """Return the replacements in order; a single one comes first,
+        and counts with others if it has a text.
+        """
+        steps = [
+            Edit(each.old_string, each.new_string, replaces_all=each.replace_all)
+            for each in self.edits
+        ]
+        old, new = self.old_string or "", self.new_string or ""
+        return (
+            [Edit(old, new, replaces_all=self.replace_all), *steps]
+            if old or new or not steps
+            else steps
+        )
+
+
+@tool("edit", params=EditParams, traits=Traits(permission="edit"))
+async def edit(params: EditParams, ctx: ToolContext) -> ToolResult:
+    """Replace one occurrence of a text, or all of them, or several texts;
+    an empty old text creates a file.
+    """
+    return await edit_file(ctx, params.file_path, params.list_steps())
 
 
 class MultieditParams(msgspec.Struct, frozen=True, rename="camel"):

@@ -7,7 +7,7 @@ import base64
 import os
 import re
 from collections.abc import Mapping, Sequence
-from itertools import islice
+from itertools import accumulate, islice, takewhile
 from pathlib import Path
 from typing import Annotated
 
@@ -77,6 +77,9 @@ _MIN_OUTLINE_ROWS = 5
 # that a note names.
 _MAX_OTHER_BLOCKS = 3
 _MAX_OTHER_FILES = 5
+# Further definitions of a symbol are shown as well,
+# while they have no more lines than this together.
+_MAX_OTHER_LINES = 60
 # Symbols of a file that an error suggests for one that does not exist.
 _MAX_SUGGESTED_SYMBOLS = 30
 # A shorter text is repeated: a reference to the earlier result would save little.
@@ -92,7 +95,7 @@ class ReadParams(msgspec.Struct, frozen=True, rename="camel"):
     file_path: str
     offset: Annotated[int, Meta(ge=0, description="first line, from 1")] | None = None
     limit: Annotated[int, Meta(ge=0)] | None = None
-    symbol: Annotated[str, Meta(description="as Rule.compile")] | None = None
+    symbol: str | None = None
 
 
 @tool("read", params=ReadParams, traits=CONCURRENT_TRAITS)
@@ -163,19 +166,38 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
     if len(outline) >= _MIN_OUTLINE_ROWS:
         rows = "\n".join(outline)
         result = replace(result, output=f"{result.output}\n\nOutline (`symbol` reads one):\n{rows}")
-    if others:
+    return await _add_other_blocks(ctx, params, result, others) if others else result
+
+
+async def _add_other_blocks(
+    ctx: ToolContext, params: ReadParams, result: ToolResult, others: Sequence[CodeBlock]
+) -> ToolResult:
+    """Return a result with further blocks of the same name and file: the lines of short ones,
+    of others their place.
+    """
+    count = _count_shown([_count_lines(each) for each in others])
+    shown, left = others[:count], others[count:]
+    calls = [ReadParams(params.file_path, each.first_line, _count_lines(each)) for each in shown]
+    texts = [(await read.run(call, ctx)).output for call in calls]
+    if left:
         ranges = ", ".join(
-            f"{each.first_line}-{each.last_line}" for each in others[:_MAX_OTHER_BLOCKS]
+            f"{each.first_line}-{each.last_line}" for each in left[:_MAX_OTHER_BLOCKS]
         )
-        more = (
-            f" and {len(others) - _MAX_OTHER_BLOCKS} more"
-            if len(others) > _MAX_OTHER_BLOCKS
-            else ""
-        )
-        result = replace(
-            result, output=f"{result.output}\n\n(`{params.symbol}` is also at lines {ranges}{more})"
-        )
-    return result
+        more = f" and {len(left) - _MAX_OTHER_BLOCKS} more" if len(left) > _MAX_OTHER_BLOCKS else ""
+        texts.append(f"(`{params.symbol}` is also at lines {ranges}{more})")
+    return replace(result, output="\n\n".join([result.output, *texts]))
+
+
+def _count_lines(block: CodeBlock) -> int:
+    return block.last_line - block.first_line + 1
+
+
+def _count_shown(line_counts: Sequence[int]) -> int:
+    """Return how many of further definitions, from the first one,
+    are shown whole: as long as they are short.
+    """
+    sums = accumulate(line_counts[:_MAX_OTHER_FILES])
+    return sum(1 for _ in takewhile(lambda lines: lines <= _MAX_OTHER_LINES, sums))
 
 
 async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str) -> ToolResult:
@@ -199,16 +221,31 @@ async def _read_symbol_below(ctx: ToolContext, folder: ResolvedPath, symbol: str
             f"No file in {where} defines `{replace_undecodable(symbol)}`.",
             advice="grep finds where it is used.",
         )
-    first, *others = (format_path(ctx.workspace, each) for each in defining)
-    result = await read.run(ReadParams(str(defining[0]), symbol=symbol), ctx)
-    also = f"\n\n(also defined in {', '.join(others[:_MAX_OTHER_FILES])})" if others else ""
-    return replace(result, output=f"{first}\n{result.output}{also}")
+    (first, _), *others = defining
+    result = await read.run(ReadParams(str(first), symbol=symbol), ctx)
+    texts = [f"{format_path(ctx.workspace, first)}\n{result.output}"]
+    count = _count_shown([lines for _, lines in others])
+    left = others[count:]
+    for path, _ in others[:count]:
+        further = await read.run(ReadParams(str(path), symbol=symbol), ctx)
+        texts.append(f"{format_path(ctx.workspace, path)}\n{further.output}")
+    if left:
+        names = [format_path(ctx.workspace, path) for path, _ in left[:_MAX_OTHER_FILES]]
+        texts.append(f"(also defined in {', '.join(names)})")
+    return replace(result, output="\n\n".join(texts))
 
 
-def _list_defining(files: Sequence[Path], symbol: str) -> list[Path]:
-    """Return the files that define a symbol, those with the fewest folders in their paths first."""
+def _list_defining(files: Sequence[Path], symbol: str) -> list[tuple[Path, int]]:
+    """Return the files that define a symbol, each with the lines of its definitions.
+
+    Those with the fewest folders in their paths come first.
+    """
     by_depth = sorted(files, key=lambda path: (len(path.parts), str(path)))
-    return [path for path in by_depth if find_blocks(list_file_blocks(path), symbol)]
+    counts = (
+        (path, sum(map(_count_lines, find_blocks(list_file_blocks(path), symbol))))
+        for path in by_depth
+    )
+    return [(path, count) for path, count in counts if count]
 
 
 def _find_symbol(

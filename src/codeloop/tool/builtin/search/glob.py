@@ -38,7 +38,7 @@ from codeloop.workspace.workspace import ResolvedPath
 class GlobParams(Wire):
     """Arguments of the tool `glob`."""
 
-    pattern: Annotated[str, Meta(min_length=1, description="like *.py, src/**/*.{ts,tsx}")]
+    pattern: Annotated[str, Meta(min_length=1, description="like src/**/*.{ts,tsx}")]
     path: str | None = None
 
 

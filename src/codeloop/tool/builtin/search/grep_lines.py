@@ -8,7 +8,11 @@ from pathlib import Path
 from typing import NamedTuple
 
 from codeloop.kit.text.truncate import share_fairly
-from codeloop.schema.bounds.outlines import OUTLINED_FILE, SEARCH_BLOCK_LINES
+from codeloop.schema.bounds.outlines import (
+    OUTLINED_FILE,
+    SEARCH_BLOCK_LINES,
+    SEARCH_WHOLE_BLOCK_LINES,
+)
 from codeloop.schema.limits import READ_LINE, SEARCH_RESULTS
 from codeloop.schema.wire import replace
 from codeloop.workspace.files.encoding import NotText, decode_text
@@ -23,6 +27,10 @@ _LINE_OVERHEAD_BYTES = 8
 _MIN_REPEATED_LINES = 4
 # Shown before and after a match in a function that is too long to be shown whole.
 _CONTEXT_LINES = 2
+# The same in one that is shorter, but long; the name of a function stands in so many
+# lines from its first one.
+_BLOCK_CONTEXT_LINES = 8
+_HEAD_LINES = 3
 # In a file with more matches, a match in such a function is shown without these.
 _MAX_MATCHES_WITH_CONTEXT = 20
 # How far below a line of a comment the function that it belongs to is searched.
@@ -76,7 +84,7 @@ def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMa
         block = find_enclosing_block(blocks, number, SEARCH_BLOCK_LINES.value)
         shown_numbers: Iterable[int] = ()
         if block is not None:
-            shown_numbers = range(block.first_line, min(block.last_line, len(lines)) + 1)
+            shown_numbers = _list_shown_of_block(block, lines, number)
         elif len(matches) <= _MAX_MATCHES_WITH_CONTEXT and (
             start := _find_function_start(blocks, lines, number)
         ):
@@ -89,6 +97,25 @@ def _widen_to_blocks(hits: FileMatches, lines_read: Mapping[int, str]) -> FileMa
     match_lines = [MatchLine(number, texts[number], number in matches) for number in sorted(texts)]
     known = {number: KnownLine(text, _READ_BEFORE_NOTE) for number, text in lines_read.items()}
     return FileMatches(hits.path, hits.matches, [*shorten_known_lines(match_lines, known)])
+
+
+def _list_shown_of_block(block: CodeBlock, lines: Sequence[str], number: int) -> Sequence[int]:
+    """Return the lines to show of the function around a match: all if it is short,
+    or if the match is its head.
+    """
+    last = min(block.last_line, len(lines))
+    is_short = last - block.first_line < SEARCH_WHOLE_BLOCK_LINES.value
+    is_head = (
+        number - block.first_line <= _HEAD_LINES
+        and block.name.rpartition(".")[2] in lines[number - 1]
+    )
+    if is_short or is_head:
+        return range(block.first_line, last + 1)
+    around = range(
+        max(number - _BLOCK_CONTEXT_LINES, block.first_line + 1),
+        min(number + _BLOCK_CONTEXT_LINES, last) + 1,
+    )
+    return (block.first_line, *around)
 
 
 def _find_function_start(

@@ -6,9 +6,14 @@ from typing import Annotated
 
 import msgspec
 
+from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.permission import Need
 from codeloop.schema.question import QuestionInfo, QuestionOption
+from codeloop.tool.json_schema import UNSENT
 from codeloop.tool.tool import ToolContext, ToolFailure, ToolResult, tool
+
+# The header of a question without one: so much of its beginning.
+_MAX_HEADER = 24
 
 NonEmptyText = Annotated[str, msgspec.Meta(min_length=1)]
 
@@ -26,10 +31,13 @@ class AskedQuestion(msgspec.Struct, frozen=True):
     """
 
     question: NonEmptyText
-    header: Annotated[str, msgspec.Meta(description="a word or two")]
     options: list[AskedOption]
+    header: Annotated[str, msgspec.Meta(extra_json_schema=UNSENT)] = ""
     multiple: bool | None = None
-    custom: Annotated[bool, msgspec.Meta(description="false: no free answer")] | None = None
+    custom: (
+        Annotated[bool, msgspec.Meta(description="false: no free answer", extra_json_schema=UNSENT)]
+        | None
+    ) = None
 
 
 class QuestionParams(msgspec.Struct, frozen=True):
@@ -70,7 +78,7 @@ def _make_question(asked: AskedQuestion) -> QuestionInfo:
     ]
     return QuestionInfo(
         question=asked.question,
-        header=asked.header,
+        header=asked.header or one_line(asked.question, _MAX_HEADER),
         options=options,
         multiple=asked.multiple,
         custom=asked.custom,

@@ -3,12 +3,13 @@ replaced as a whole and shown by every client.
 """
 
 from collections import Counter
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
 
 from codeloop.schema.message import Todo
 from codeloop.schema.permission import Need
+from codeloop.tool.json_schema import UNSENT
 from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, Traits, tool
 
 
@@ -17,7 +18,9 @@ class TodoItem(msgspec.Struct, frozen=True):
 
     content: str
     status: Literal["pending", "in_progress", "completed", "cancelled"]
-    priority: Literal["high", "medium", "low"] = "medium"
+    priority: Annotated[
+        Literal["high", "medium", "low"], msgspec.Meta(extra_json_schema=UNSENT)
+    ] = "medium"
 
 
 class TodoWriteParams(msgspec.Struct, frozen=True):

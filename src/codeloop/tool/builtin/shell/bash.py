@@ -5,6 +5,7 @@ in the foreground or in the background.
 import asyncio
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from codeloop.schema.editor import EditorCommand
 from codeloop.schema.errors import CodeloopError
@@ -34,10 +35,28 @@ async def bash(params: BashParams, ctx: ToolContext) -> ToolResult:
     try:
         if params.run_in_background:
             return await _start_in_background(plan, params, ctx)
+        texts = await _read_texts(plan) if plan.writes and not params.unchanged else {}
         outcome, terminal = await _run_command(plan, params, ctx)
     except OSError as error:
         raise ToolFailure(f"The shell could not be started in {plan.folder}: {error}") from error
+    if texts:
+        outcome = replace(outcome, notes=(*outcome.notes, *await _list_broken_files(ctx, texts)))
     return await _describe(plan, outcome, params, ctx, terminal)
+
+
+async def _read_texts(plan: CommandPlan) -> dict[Path, str]:
+    """Return the texts of the files that a line writes, before it runs.
+    Imported late: most lines write none.
+    """
+    from codeloop.tool.builtin.shell.broken_files import read_code_files
+
+    return await asyncio.to_thread(read_code_files, plan.writes)
+
+
+async def _list_broken_files(ctx: ToolContext, texts: dict[Path, str]) -> list[str]:
+    from codeloop.tool.builtin.shell.broken_files import describe_broken_files
+
+    return await asyncio.to_thread(describe_broken_files, ctx, texts)
 
 
 async def _run_command(
@@ -169,7 +188,7 @@ async def _start_in_background(
         raise ToolFailure(f"The command was not started: {error}.") from error
     job.call_id = ctx.call_id
     log = job.running.buffer.path
-    output = f"Started in the background as {job.id}. Read its output with bash_output, stop it with bash_kill."
+    output = f"Started in the background as {job.id}. bash_output reads its output, and ends it with `stop`."
     output += f" All of its output goes to {shorten_output(log)}." if log else ""
     return ToolResult(
         title=plan.command.text,

@@ -20,6 +20,7 @@ from codeloop.tool.builtin.shell.machine_facts import gather_facts
 from codeloop.tool.builtin.shell.touched_files import find_touched_files
 from codeloop.tool.builtin.shell.unsandboxed_line import UnsandboxedLineCheck
 from codeloop.tool.files.file_access import describe_missing_file, find_folder
+from codeloop.tool.json_schema import UNSENT
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.saved_outputs import expand_outputs
 from codeloop.workspace.process.program_sandboxes import make_policy, make_policy_input, make_watch
@@ -57,13 +58,17 @@ class BashParams(Wire, rename=None):
     """
 
     command: str
-    timeout: Annotated[int, Meta(gt=0, description="ms; default 120000, at most 600000")] | None = (
-        None
+    timeout: Annotated[int, Meta(gt=0, description="ms, at most 600000")] | None = None
+    workdir: (
+        Annotated[str, Meta(description="for this call only", extra_json_schema=UNSENT)] | None
+    ) = None
+    description: (
+        Annotated[str, Meta(description="5 to 10 words", extra_json_schema=UNSENT)] | None
+    ) = None
+    run_in_background: bool = False
+    reset: Annotated[bool, Meta(description="forget cd and exports", extra_json_schema=UNSENT)] = (
+        False
     )
-    workdir: Annotated[str, Meta(description="for this call only")] | None = None
-    description: Annotated[str, Meta(description="5 to 10 words")] | None = None
-    run_in_background: Annotated[bool, Meta(description="return an id at once")] = False
-    reset: Annotated[bool, Meta(description="forget cd and exports")] = False
     unchanged: bool = False
     outside: (
         Annotated[
@@ -80,6 +85,7 @@ class CommandPlan(Struct, frozen=True):
 
     `directory`: the shell's directory before it; `folder`: where it runs.
     `notes`: on arguments that were changed.
+    `writes`: the files that it changes, as far as its text says.
     """
 
     command: ShellCommand
@@ -88,6 +94,7 @@ class CommandPlan(Struct, frozen=True):
     directory: Path
     folder: Path
     notes: tuple[str, ...] = ()
+    writes: tuple[Path, ...] = ()
 
 
 async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
@@ -154,7 +161,7 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
         publishes_ports=work.sandbox.ports,
         find_more_time=find_more_time,
     )
-    return CommandPlan(command, context, sandbox, directory, folder, notes)
+    return CommandPlan(command, context, sandbox, directory, folder, notes, line.files.writes)
 
 
 def _keep_compiled_files_apart(context: ShellContext, sandbox: Sandbox | None) -> ShellContext:

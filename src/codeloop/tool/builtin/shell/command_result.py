@@ -99,7 +99,7 @@ def _describe_timeout(outcome: CommandResult, max_timeout_ms: int) -> tuple[str,
         note = f"The command did not end within {seconds}. It goes on in the background as {outcome.job_id}."
         return note, (
             f"{note} You will be told how it ends; do something else meanwhile, or wait for it with bash_output. "
-            "If it hangs, end it with bash_kill."
+            "If it hangs, end it with bash_output and `stop`."
         )
     note = f"The command did not end within {seconds}, and was ended with all its processes."
     return note, (

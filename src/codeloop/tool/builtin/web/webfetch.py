@@ -11,6 +11,7 @@ from codeloop.schema.ids import new_id
 from codeloop.schema.limits import WEB_ERROR, WEB_TIMEOUT, WEB_TIMEOUT_MAX
 from codeloop.schema.part import FilePart
 from codeloop.schema.wire import JSON, Wire
+from codeloop.tool.json_schema import UNSENT
 from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.tool.web.fetch import FetchRequest, FetchResponse, Network, fetch_url
 from codeloop.tool.web.page import Page, PageFormat, PageSource, convert_page, extract_error_text
@@ -34,9 +35,17 @@ class WebfetchParams(Wire):
     """Arguments of the tool `webfetch`."""
 
     url: Annotated[str, Meta(min_length=1)]
-    format: PageFormat = "markdown"
+    format: Annotated[PageFormat, Meta(extra_json_schema=UNSENT)] = "markdown"
     timeout: (
-        Annotated[float, Meta(gt=0, le=WEB_TIMEOUT_MAX.seconds, description="seconds, default 30")]
+        Annotated[
+            float,
+            Meta(
+                gt=0,
+                le=WEB_TIMEOUT_MAX.seconds,
+                description="seconds, default 30",
+                extra_json_schema=UNSENT,
+            ),
+        ]
         | None
     ) = None
 
