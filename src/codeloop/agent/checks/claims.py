@@ -5,8 +5,12 @@ Answers come in any language, so that the words of ten are known. In doubt there
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from codeloop.agent.checks.check_runs import CheckRun
+if TYPE_CHECKING:
+    from codeloop.agent.checks.check_runs import CheckRun
+
+UNCHANGED_CLAIM_PROBLEM = "your answer says that something was changed, and no file was changed in this turn"
 
 _SENTENCE_END = r"(?<=[.!?;])\s+|(?<=[\u3002\uff01\uff1f])|\n"
 # English, German, Spanish, French, Portuguese, Italian, Dutch, Polish, Russian, Chinese, Japanese.
@@ -149,7 +153,7 @@ def asks_user(text: str) -> bool:
     return bool(re.search(_PERSON, question) and re.search(_OPEN_POINT, question))
 
 
-def names_failure(text: str, run: CheckRun, kinds: Sequence[str]) -> bool:
+def names_failure(text: str, run: "CheckRun", kinds: Sequence[str]) -> bool:
     """Return whether an answer tells about a check that failed, or did not end, and does not claim that it passes.
 
     It names its command, its program or its kind, or quotes its error. `kinds`: of the checks of its line.

@@ -10,7 +10,14 @@ from rich.cells import cell_len
 from rich.segment import Segment
 from rich.style import Style
 
-from codeloop.client.formatting import compute_elapsed_ms, format_cost, format_count, format_duration
+from codeloop.client.formatting import (
+    compute_elapsed_ms,
+    describe_changes,
+    describe_side_effects,
+    format_cost,
+    format_count,
+    format_duration,
+)
 from codeloop.kit.text.readable_json import format_json_block
 from codeloop.kit.text.terminal_text import escape_answer_controls, escape_controls, one_line
 from codeloop.schema.errors import MessageAbortedError, get_error_message
@@ -170,6 +177,8 @@ def _draw_end(item: EndItem, canvas: Canvas) -> list[Row]:
     if error is not None and not isinstance(error, MessageAbortedError):
         message = get_error_message(error)
         rows += _draw_notice_text(f"{message}\n{_suggest_command(message)}", "error", canvas)
+    if item.message.facts is not None and (sentences := describe_side_effects(item.message.facts)):
+        rows += _draw_notice_text("\n".join(sentences), "warning", canvas)
     style, room = canvas.styles.of("text_muted"), max(canvas.width - 2, 4)
     for line in _join_facts(_list_turn_facts(item), _list_usage_facts(item), room):
         rows += prefix_rows(wrap_line([Segment(line, style)], room), Segment("  "))
@@ -197,7 +206,7 @@ def _fill_lines(words: list[str], room: int) -> list[str]:
 
 
 def _list_turn_facts(item: EndItem) -> list[str]:
-    """Return the words for the agent, the model, the duration and the steps."""
+    """Return the words for the agent, the model, the duration, the steps, the changed files and the checks."""
     message = item.message
     facts = [
         one_line(message.agent, _MAX_NAME_LENGTH),
@@ -205,6 +214,7 @@ def _list_turn_facts(item: EndItem) -> list[str]:
         "stopped" if isinstance(message.error, MessageAbortedError) else "",
         format_duration(item.ms),
         f"{item.steps} steps" if item.steps > 1 else "",
+        *(describe_changes(message.facts) if message.facts is not None else ()),
     ]
     return [fact for fact in facts if fact]
 
