@@ -62,8 +62,8 @@ def replace_references(
             raise CodeloopError(f"{layer.format_location(keys)}: the file {file} of {{file:{name}}} does not exist.")
         return text.strip()
 
-    # Most layers have no reference, so their values need no copy. Where forms of other programs were converted, `${NAME}`
-    # in the text has become one.
+    # Most layers have no reference, so their values need no copy. Where forms of other programs were converted,
+    # `${NAME}` in the text has become one.
     if not layer.notes and "{env:" not in layer.document.text and "{file:" not in layer.document.text:
         return layer.raw
     return map_references(layer.raw, read_reference)

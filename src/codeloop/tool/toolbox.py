@@ -22,16 +22,15 @@ from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 _decode_object = bound_depth(msgspec.json.Decoder(JSON).decode)
 
 _PATCH_MODEL_PATTERNS = (
-    "gpt-5*",
-    "gpt-6*",
-    "*/gpt-5*",
-    "*/gpt-6*",
-    "*openai.gpt-5*",
-    "*openai.gpt-6*",
+    *(
+        f"{start}gpt-{number}*"
+        for start in ("", "*/", "*openai.")
+        for number in ("5", "6", "7", "8", "9", "1?")
+    ),
     "*codex*",
 )
-"""Models that were trained to change files by patches;
-all others are offered `edit` and `write`.
+"""Models that were trained to change files by patches, and their successors;
+others are offered `edit` and `write`.
 """
 
 _PATCH_TOOLS = frozenset({"apply_patch"})
