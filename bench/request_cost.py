@@ -59,7 +59,7 @@ def compute_new_share(requests: Sequence[RecordedRequest]) -> float | None:
     bodies = [request.body for request in requests]
     if not bodies:
         return None
-    repeated = sum(_count_common_prefix(earlier, later) for earlier, later in itertools.pairwise(bodies))
+    repeated = sum(count_common_prefix(earlier, later) for earlier, later in itertools.pairwise(bodies))
     return 1 - repeated / sum(map(len, bodies))
 
 
@@ -69,7 +69,7 @@ def compute_billed_bytes(requests: Sequence[RecordedRequest]) -> float:
     Bytes that repeat the beginning of the request before are read from the cache, the others are written to it.
     """
     bodies = [b"", *(request.body for request in requests)]
-    read = sum(_count_common_prefix(earlier, later) for earlier, later in itertools.pairwise(bodies))
+    read = sum(count_common_prefix(earlier, later) for earlier, later in itertools.pairwise(bodies))
     written = sum(map(len, bodies)) - read
     return (read * TOKEN_PRICES["cache_read"] + written * TOKEN_PRICES["cache_write"]) / TOKEN_PRICES["input"]
 
@@ -84,7 +84,7 @@ def add_prices(subject: Subject) -> Subject:
     return replace(subject, environ={**subject.environ, "CODELOOP_CONFIG_CONTENT": json.dumps(config)})
 
 
-def _count_common_prefix(earlier: bytes, later: bytes) -> int:
+def count_common_prefix(earlier: bytes, later: bytes) -> int:
     """Return the length of the common beginning. Halving compares whole slices, which is far quicker than a loop."""
     low, high = 0, min(len(earlier), len(later))
     while low < high:
