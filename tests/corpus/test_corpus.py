@@ -1,6 +1,6 @@
 """A corpus of sessions of strong and weak models: requests, bytes and ends may not grow, whatever is changed.
 
-Each file of `sessions` is a recording, as `--replay` plays it (a new one is made by `codeloop run --record`); the row of
+Each file of `sessions` is a recording as `--replay` plays it (`codeloop run --record` makes a new one); the row of
 `expected.json` has its prompt and what it came to. `CODELOOP_GOLDEN=write` writes the figures anew: read the diff.
 """
 
