@@ -82,7 +82,9 @@ def make_verdict(budget: Budget, value: float | None) -> str:
         return "ok" if value >= 1 else "OVER"
     if budget.at_most is None:
         return ""
-    return "ok" if value <= budget.at_most else f"OVER by {value / budget.at_most - 1:.0%}"
+    if value <= budget.at_most:
+        return "ok"
+    return f"OVER by {value / budget.at_most - 1:.0%}" if budget.at_most else "OVER"
 
 
 def format_figure(unit: Unit, value: float | None) -> str:

@@ -120,6 +120,21 @@ BUDGETS = (
     Budget("late-step", 6, "step 1,000 against step 10 of one session", "times", 1.2),
     Budget("overhead", 7, "request overhead: system prompt and all tools", "bytes", 6_656),
     Budget("prefix", 8, "requests that continue the one before byte for byte", "share"),
+    Budget(
+        "prefix-requests",
+        None,
+        "session that goes on after pauses, switches and a fork: requests",
+        "count",
+    ),
+    Budget(
+        "prefix-resent",
+        None,
+        "  the same: bytes sent anew that a cache held, causes on stderr",
+        "bytes",
+    ),
+    Budget(
+        "prefix-ours", None, "  the same: of these, bytes that nobody has asked for", "bytes", 0
+    ),
     *(budget for name, task in _TRAJECTORIES for budget in _list_economy_budgets(name, task)),
     Budget(
         "economy-long-billed",

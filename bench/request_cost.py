@@ -69,7 +69,7 @@ def compute_new_share(requests: Sequence[RecordedRequest]) -> float | None:
     if not bodies:
         return None
     repeated = sum(
-        _count_common_prefix(earlier, later) for earlier, later in itertools.pairwise(bodies)
+        count_common_prefix(earlier, later) for earlier, later in itertools.pairwise(bodies)
     )
     return 1 - repeated / sum(map(len, bodies))
 
@@ -82,9 +82,7 @@ def compute_billed_bytes(requests: Sequence[RecordedRequest]) -> float:
     the others are written to it.
     """
     bodies = [b"", *(request.body for request in requests)]
-    read = sum(
-        _count_common_prefix(earlier, later) for earlier, later in itertools.pairwise(bodies)
-    )
+    read = sum(count_common_prefix(earlier, later) for earlier, later in itertools.pairwise(bodies))
     written = sum(map(len, bodies)) - read
     return (
         read * TOKEN_PRICES["cache_read"] + written * TOKEN_PRICES["cache_write"]
@@ -105,7 +103,7 @@ def add_prices(subject: Subject) -> Subject:
     )
 
 
-def _count_common_prefix(earlier: bytes, later: bytes) -> int:
+def count_common_prefix(earlier: bytes, later: bytes) -> int:
     """Return the length of the common beginning. Halving compares whole slices,
     which is far quicker than a loop.
     """

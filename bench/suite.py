@@ -20,6 +20,7 @@ from bench import (
     long_session,
     mcp_servers,
     permission,
+    prefix_cache,
     project_facts,
     ratios,
     recorded_requests,
@@ -208,6 +209,7 @@ MEASUREMENTS: dict[Callable[[BenchRun], None], tuple[str, ...]] = {
         ),
         "economy-long-billed",
     ),
+    prefix_cache.measure_prefix_cache: ("prefix-requests", "prefix-resent", "prefix-ours"),
     adapters.measure_adapters: tuple(
         f"adapter-{name}{more}"
         for name in ("chat", "responses", "anthropic", "google", "interactions", "bedrock")

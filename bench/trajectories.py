@@ -116,6 +116,36 @@ STEPS_AFTER_BREAK: tuple[StepCalls, ...] = (
     RUN_CHECK,
 )
 
+CLOCK_FILE = "clock"
+"""The file of seconds by which the clock of a session is ahead of the machine's."""
+NINE_MINUTES = "543"
+"""The seconds of a long command, as it adds them to the clock."""
+LONG_COMMAND = f"echo $(($(cat {CLOCK_FILE}) + {NINE_MINUTES})) > {CLOCK_FILE}"
+"""What stands for a command that takes so long."""
+PREFIX_TRAJECTORIES: dict[str, tuple[StepCalls, ...]] = {
+    "prefix-start": (
+        _read_modules(0, 1),
+        RUN_CHECK,
+        _edit_module(0, 1),
+        RUN_CHECK,
+        _read_modules(0),
+        _edit_module(1, 1),
+        _show_log(0),
+        RUN_CHECK,
+    ),
+    "prefix-resume": (RUN_CHECK, _read_modules(2), _edit_module(2, 1), RUN_CHECK),
+    "prefix-pause": (_read_modules(1), _edit_module(1, 2), RUN_CHECK, _read_modules(1)),
+    "prefix-command": (
+        _read_modules(3),
+        (("bash", {"command": LONG_COMMAND, "description": "Builds"}),),
+        RUN_CHECK,
+    ),
+    "prefix-plan": (_read_modules(4), (("grep", {"pattern": "def part_4_1"}),)),
+    "prefix-build": (_edit_module(4, 1), RUN_CHECK),
+    "prefix-fork": (_read_modules(5),),
+}
+"""The turns of a session that goes on in other ways: 31 requests with the words at their ends."""
+
 RUN_SHOP_CHECK: StepCalls = (
     ("bash", {"command": "python3 check.py", "description": "Runs the tests"}),
 )
@@ -182,6 +212,7 @@ TRAJECTORIES: dict[str, tuple[StepCalls, ...]] = {
     "after-break": STEPS_AFTER_BREAK,
     "servers": SERVER_STEPS,
     "no-servers": NO_SERVER_STEPS,
+    **PREFIX_TRAJECTORIES,
 }
 
 

@@ -33,7 +33,6 @@ def test_exa_is_switched_on_as_in_opencode(value: str, chosen: str) -> None:
     [
         ({"experimental": {"batch_tool": True}}, '"permission": {"batch": "allow"}'),
         ({"experimental": {"primary_tools": ["bash"]}}, "agent.NAME.permission"),
-        ({"mcpServers": {"a": {"command": "x"}}}, "codeloop mcp add"),
         ({"skills": {"urls": ["https://a.example"]}}, "skills.paths"),
         ({"keybinds": {"leader": "ctrl+x"}}, "tui.json"),
         ({"share": "auto"}, "codeloop share"),

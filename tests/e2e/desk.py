@@ -42,6 +42,15 @@ class EndToEndDesk(ProgramFolders):
             '{"leader_timeout": 60000}'
         )  # a busy machine is slower than a person
 
+    def commit_more(self) -> None:
+        """Add a second commit, and uncommitted work of the person's: a changed
+        README and new notes.
+        """
+        (self.project / "README").write_text("A shop.\n")
+        commit_all(self.project, "second")
+        (self.project / "README").write_text("A shop.\n\nMy own line.\n")
+        (self.project / "notes.txt").write_text("Mine.\n")
+
 
 @contextmanager
 def open_desk(folder: Path) -> Generator[EndToEndDesk]:

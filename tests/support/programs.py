@@ -61,10 +61,10 @@ def write_config(home: Path, config: dict[str, Any]) -> Path:
     return file.parent
 
 
-def commit_all(project: Path) -> None:
-    """Make a folder a repository, with one commit of all its files."""
+def commit_all(project: Path, message: str = "first") -> None:
+    """Commit all files of a folder, which is made a repository first."""
     who = ["-c", "user.name=t", "-c", "user.email=t@example.org"]
-    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", "first"]):
+    for words in (["init", "-q", "-b", "main"], ["add", "."], ["commit", "-q", "-m", message]):
         subprocess.run(["git", *who, *words], cwd=project, check=True)
 
 

@@ -8,10 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.app.toolbox import make_toolbox
+from codeloop.kit.wildcard import matches
+from codeloop.model.quirks import OPENAI_QUIRKS
 from codeloop.schema.limits import TOOL_ARGUMENTS
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
-from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
+from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox, edits_by_patch
 
 
 class Params(msgspec.Struct, rename="camel"):
@@ -195,3 +197,33 @@ def test_the_built_in_tools_are_named_once_each() -> None:
         "todowrite",
         "todoread",
     } <= set(make_toolbox().tools_by_name)
+
+
+@pytest.mark.parametrize(
+    ("model", "patches"),
+    [
+        *(
+            (f"gpt-{number}", True)
+            for number in ("5", "5.4", "6-sol", "7", "8-mini", "9", "10", "12-codex")
+        ),
+        *((f"openrouter/openai/gpt-{number}", True) for number in ("5", "7")),
+        *((name, True) for name in ("openai.gpt-7", "codex-mini-latest", "gpt-5-codex")),
+        *(
+            (name, False)
+            for name in (
+                "gpt-4.1",
+                "gpt-4o",
+                "gpt-3.5-turbo",
+                "gpt-oss-120b",
+                "openai/gpt-oss-20b",
+                "gpt-1",
+            )
+        ),
+    ],
+)
+def test_successors_of_gpt_5_edit_by_patches(model: str, patches: bool) -> None:
+    assert edits_by_patch(model) == patches
+    own_name = model.rpartition("/")[2].removeprefix("openai.")
+    assert (
+        any(matches(own_name, pattern) for pattern in OPENAI_QUIRKS.patch_grammar_models) == patches
+    )

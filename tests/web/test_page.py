@@ -32,18 +32,21 @@ PROGRAMS = (
     "settings",
     "agree",
     "several",
+    "facts",
 )  # the longest first
 SECONDS = 600
 """A visit that takes longer hangs; on a machine with other work, one takes minutes."""
 
 
 @contextmanager
-def configured(folder: Path, *, has_servers: bool) -> Generator[EndToEndDesk]:
+def configured(folder: Path, *, has_servers: bool, has_own_work: bool) -> Generator[EndToEndDesk]:
     """Yield a project; where they are wanted with two MCP servers, one that users sign in at,
     and a second model.
     """
     with ExitStack() as stack:
         desk = stack.enter_context(open_desk(folder))
+        if has_own_work:
+            desk.commit_more()
         if has_servers:
             (folder / "oauth").mkdir()
             url = stack.enter_context(serving("oauth", str(folder / "oauth")))
@@ -58,10 +61,14 @@ def configured(folder: Path, *, has_servers: bool) -> Generator[EndToEndDesk]:
 
 
 @contextmanager
-def visit(folder: Path, *, has_servers: bool = False) -> Generator[dict[str, str]]:
-    """Run `codeloop web` and yield what a program needs to visit it."""
+def visit(
+    folder: Path, *, has_servers: bool = False, has_own_work: bool = False
+) -> Generator[dict[str, str]]:
+    """Run `codeloop web` and yield what a program needs to visit it.
+    `has_own_work`: with uncommitted files.
+    """
     with (
-        configured(folder, has_servers=has_servers) as desk,
+        configured(folder, has_servers=has_servers, has_own_work=has_own_work) as desk,
         subprocess.Popen(
             [str(CODELOOP_PROGRAM), "web", "--no-open", "--port", "0"],
             cwd=desk.project,
@@ -119,7 +126,11 @@ def test_a_visit(program: str, source: Path, chromium: str, tmp_path: Path) -> N
     here = (
         visit_with_restarts(tmp_path)
         if program == "restart"
-        else visit(tmp_path, has_servers=program in {"settings", "several"})
+        else visit(
+            tmp_path,
+            has_servers=program in {"settings", "several"},
+            has_own_work=program == "facts",
+        )
     )
     with here as given:
         done = subprocess.run(

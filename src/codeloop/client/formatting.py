@@ -95,10 +95,10 @@ def describe_changes(facts: TurnFacts) -> tuple[str, ...]:
 
 
 def describe_side_effects(facts: TurnFacts) -> list[str]:
-    """Return sentences on what a turn did besides: moved commits and branches,
-    and uncommitted work that it removed.
+    """Return sentences on false claims, moved commits and branches,
+    and uncommitted work that a turn removed.
     """
-    sentences: list[str] = []
+    sentences = [f"{claim[0].upper()}{claim[1:]}." for claim in facts.false_claims]
     if facts.git:
         text = "; ".join(facts.git)
         sentences.append(f"{text[0].upper()}{text[1:]}.")

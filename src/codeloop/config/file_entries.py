@@ -71,6 +71,20 @@ def write_entries(file: Path, section: str, entries: Mapping[str, JSON]) -> None
     edit_file(file, section, set_entries)
 
 
+def remove_server(file: Path, name: str) -> None:
+    """Remove an MCP server from a file, wherever its entry stands there.
+    Raises as `edit_file` does.
+    """
+
+    def remove(text: str | None) -> str:
+        new_text = text or ""
+        for place in (("mcp",), ("mcp", "servers"), ("mcpServers",)):
+            new_text = set_value(new_text, (*place, name), None)
+        return new_text
+
+    edit_file(file, "mcp", remove)
+
+
 def write_value(file: Path, path: Sequence[str], value: Any) -> None:
     """Set the value at a path of keys in a file; None removes it. Raises as `edit_file` does."""
     edit_file(file, path[0], lambda text: set_value(text or "", path, value))

@@ -67,8 +67,6 @@ _OTHER_KNOWN_KEYS: dict[type[msgspec.Struct], frozenset[str]] = {
 }
 _OTHER_SHAPES = frozenset(("permissions", "policies", "agents"))
 """Keys of OpenCode 2 that are read (`config/forms/version_two.py`), and suggested to nobody."""
-_FOREIGN_KEYS = frozenset(("mcpServers",))
-"""Keys of other programs' files, in entries that ours don't have; `_WAYS` says what takes them."""
 _PERMISSION_NAMES = frozenset(
     (
         *(
@@ -189,7 +187,6 @@ _RULE_LISTS: tuple[KeyPath, ...] = (
 )
 """Rules in the form of OpenCode 2: lists of objects with `action`."""
 _UNSUPPORTED_KEYS: tuple[KeyPath, ...] = (
-    *((name,) for name in _FOREIGN_KEYS),
     *((name,) for name in ("experimental", "autoupdate", "references")),
     *((name,) for name in ("reference", "subagent_depth", "attachment", "enterprise")),
     *((name,) for name in ("theme", "keybinds", "tui", "layout")),
@@ -206,10 +203,6 @@ _WAYS: tuple[tuple[KeyPath, str], ...] = (
     (("experimental", "batch_tool"), 'allow the tool by `"permission": {"batch": "allow"}`'),
     (("experimental", "primary_tools"), "deny tools to subagents by `agent.NAME.permission`"),
     (("experimental", "mcp_timeout"), "set `timeout` of each server in `mcp`"),
-    (
-        ("mcpServers",),
-        "give it to `codeloop mcp add`, as `codeloop mcp add '{\"mcpServers\": ...}'`",
-    ),
     (("autoupdate",), "update codeloop as you have installed it"),
     (("references",), "name the files in `instructions`"),
     (("reference",), "name the files in `instructions`"),
@@ -263,7 +256,7 @@ def find_unknown_keys(
         return
     known_keys = list_settings(kind) | _OTHER_KNOWN_KEYS.get(kind, frozenset())
     for key in value:
-        if key not in known_keys and (keys or key not in _OTHER_SHAPES | _FOREIGN_KEYS):
+        if key not in known_keys and (keys or key not in _OTHER_SHAPES):
             yield UnknownKey((*keys, key), find_similar(key, sorted(known_keys)))
     for name, section, is_many in _SECTIONS.get(kind, ()):
         inner = value.get(name)

@@ -81,6 +81,18 @@ class LoadedConfig(Struct, frozen=True):
     by `search` or `mcp.NAME`.
     """
 
+    def list_origins(self, keys: KeyPath) -> list[Origin]:
+        """Return the origins of a setting and of all settings in it;
+        of a server, whatever its place in the file is.
+        """
+        start = format_keys(keys)
+        inside = (f"{start}.", f"{start}[")
+        return [
+            origin
+            for path, origin in self.provenance.items()
+            if path == start or path.startswith(inside)
+        ]
+
     def describe_origin(self, keys: KeyPath) -> SettingPlace | None:
         """Return the place of a setting, without its value; None: no file or variable sets it."""
         origin = self.provenance.get(format_keys(keys))
@@ -162,7 +174,7 @@ def load_config(
             values, notes = _read_values(
                 layer, raw, paths, project_root.root, file_states, trusted=trusted
             )
-            warnings.extend(notes)
+            warnings.extend((*layer.notes, *notes))
             all_values.append(values)
         _merge_values(merged, merged.values, values, values.values, ())
     warnings.extend(_warn_of_unsupported_keys([values.layer for values in all_values]))

@@ -80,7 +80,12 @@ def replace_references(
             )
         return text.strip()
 
-    # Most layers have no reference, so their values need no copy.
-    if "{env:" not in layer.document.text and "{file:" not in layer.document.text:
+    # Most layers have no reference, so their values need no copy. Where forms of other programs
+    # were converted, `${NAME}` in the text has become one.
+    if (
+        not layer.notes
+        and "{env:" not in layer.document.text
+        and "{file:" not in layer.document.text
+    ):
         return layer.raw
     return map_references(layer.raw, read_reference)

@@ -17,7 +17,7 @@ from codeloop.config.project_root import ProjectRoot
 from codeloop.kit.jsonc import Document, JsoncError, KeyPath, Position, is_object, parse_jsonc
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_BYTES, CONFIG_DEPTH
-from codeloop.schema.wire import JSON
+from codeloop.schema.wire import JSON, replace
 
 # In ascending precedence, as in all tables of this module: codeloop's own files come last.
 COMMAND_TIMEOUT = "OPENCODE_EXPERIMENTAL_BASH_DEFAULT_TIMEOUT_MS"
@@ -39,7 +39,8 @@ class Layer(Struct, frozen=True):
     `name`: the kind of the layer: "global", "project", "environment", "--config",
     "command line" or "extensions".
     `source`: the path of its file, or the name of its variable. `base`: the folder that relative
-    paths in `{file:..}` are relative to.
+    paths in `{file:..}` are relative to. `notes`: warnings about forms in it that were converted,
+    a line each.
     """
 
     name: str
@@ -47,6 +48,7 @@ class Layer(Struct, frozen=True):
     base: Path
     document: Document
     is_project: bool = False
+    notes: tuple[str, ...] = ()
 
     @property
     def raw(self) -> JSON:
@@ -251,4 +253,24 @@ def _parse_layer(
     layer = Layer(name, source, base, document, is_project)
     if not is_object(document.value):
         raise CodeloopError(f"{layer.format_location(())}: expected an object in braces.")
-    return layer
+    return _read_servers(layer) if {"mcp", "mcpServers"} & document.value.keys() else layer
+
+
+def _read_servers(layer: Layer) -> Layer:
+    """Return a layer with all its MCP servers as entries of `mcp`, whatever their form is."""
+    # Imported late: few configurations have servers.
+    from codeloop.config.forms.server_entries import read_servers
+
+    read = read_servers(layer.raw)
+    if not read.names and not read.problems and "mcpServers" not in layer.raw:
+        return layer
+    place = layer.format_location(
+        ("mcpServers",) if "mcpServers" in layer.raw else ("mcp",), of_key=True
+    )
+    notes = [
+        f"{place}: MCP servers in the form of other programs, read as those of `mcp`: {', '.join(read.names)}."
+    ]
+    notes = notes if read.names else []
+    notes += [f"{place}: the MCP server {problem}." for problem in read.problems]
+    document = replace(layer.document, value=read.raw)
+    return replace(layer, document=document, notes=tuple(notes))

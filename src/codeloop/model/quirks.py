@@ -143,7 +143,7 @@ OPENAI_QUIRKS = Quirks(
     answer_format="response_format",
     reasoning_summary="auto",
     # These were trained to write patches as plain text.
-    patch_grammar_models=("gpt-5*", "gpt-6*", "*codex*"),
+    patch_grammar_models=("gpt-5*", "gpt-6*", "gpt-7*", "gpt-8*", "gpt-9*", "gpt-1?*", "*codex*"),
     # Structured outputs began with `gpt-4o-2024-08-06`.
     models_without_answer_format=(
         "gpt-3.5*",

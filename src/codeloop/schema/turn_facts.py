@@ -19,7 +19,8 @@ class TurnFacts(Wire):
     `git`: a phrase for each change of commits, branches and stashes. `lost_files`: files with
     uncommitted work of the user's that commands removed or put back to the last commit;
     `lost_count`: their number, as some are not named.
-    `unrecorded`: files whose changes can't be undone.
+    `unrecorded`: files whose changes can't be undone. `false_claims`: what the answer says and
+    nothing in the turn can have done, a clause each.
     """
 
     files: int
@@ -30,3 +31,4 @@ class TurnFacts(Wire):
     lost_files: tuple[str, ...] = ()
     lost_count: int = 0
     unrecorded: tuple[str, ...] = ()
+    false_claims: tuple[str, ...] = ()

@@ -22,20 +22,21 @@ from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 _decode_object = bound_depth(msgspec.json.Decoder(JSON).decode)
 
 _PATCH_MODEL_PATTERNS = (
-    "gpt-5*",
-    "gpt-6*",
-    "*/gpt-5*",
-    "*/gpt-6*",
-    "*openai.gpt-5*",
-    "*openai.gpt-6*",
+    *(
+        f"{start}gpt-{number}*"
+        for start in ("", "*/", "*openai.")
+        for number in ("5", "6", "7", "8", "9", "1?")
+    ),
     "*codex*",
 )
-"""Models that were trained to change files by patches;
-all others are offered `edit` and `write`.
+"""Models that were trained to change files by patches, and their successors;
+others are offered `edit` and `write`.
 """
 
 _PATCH_TOOLS = frozenset({"apply_patch"})
-_LOOKING_TOOLS = frozenset({"read", "grep", "glob", "list", "todoread", "bash_output", "task_output"})
+_LOOKING_TOOLS = frozenset(
+    {"read", "grep", "glob", "list", "todoread", "bash_output", "task_output"}
+)
 """Tools that change nothing: a call that broke off does no harm."""
 _TEXT_EDIT_TOOLS = frozenset({"edit", "multiedit", "write"})
 
@@ -142,17 +143,23 @@ class Toolbox(Struct, dict=True):
         """The schemas by which calls are read, with the parameters that models are not told of."""
         return {tool.name: tool.parameters for tool in self.tools}
 
-    def list_specs(self, model: str, *rulesets: Ruleset, needed: frozenset[str] = frozenset()) -> tuple[ToolSpec, ...]:
-        """Return the specs of the tools to offer to a model (by its id): they suit it, and no rule denies them.
+    def list_specs(
+        self, model: str, *rulesets: Ruleset, needed: frozenset[str] = frozenset()
+    ) -> tuple[ToolSpec, ...]:
+        """Return the specs of the tools to offer to a model (by its id): they suit it,
+        and no rule denies them.
 
-        `needed`: names of tools that are otherwise only offered where a rule names them (OFFER_PATTERN).
+        `needed`: names of tools that are otherwise only offered where a rule
+        names them (OFFER_PATTERN).
         """
         unsuitable = _list_unsuitable_tools(model)
         offers = (
             self._make_spec(tool, rulesets)
             for tool in self.tools
             if tool.name not in unsuitable
-            and is_offered(tool.name, *rulesets, traits=tool.need_traits, is_needed=tool.name in needed)
+            and is_offered(
+                tool.name, *rulesets, traits=tool.need_traits, is_needed=tool.name in needed
+            )
             and is_offered(tool.permission, *rulesets, traits=tool.need_traits)
         )
         return tuple(spec for spec in offers if spec is not None)
@@ -178,9 +185,13 @@ class Toolbox(Struct, dict=True):
 
         if len(arguments) > TOOL_ARGUMENTS.value:
             reason = f"The arguments of {name} have more than {TOOL_ARGUMENTS.value:,} characters, so it was not run."
-            return InvalidToolCall(reason, {}, is_unusable=False, advice="Make several calls, or use a command.")
+            return InvalidToolCall(
+                reason, {}, is_unusable=False, advice="Make several calls, or use a command."
+            )
         notes: list[str] = []
-        known_name = name if name in self.tools_by_name else match_tool(name, list(self.tools_by_name))
+        known_name = (
+            name if name in self.tools_by_name else match_tool(name, list(self.tools_by_name))
+        )
         schema = self._schemas_by_name[known_name] if known_name else {}
         value = _read_arguments(arguments, schema, notes)
         if isinstance(value, str) and known_name in _LOOKING_TOOLS:
@@ -199,7 +210,9 @@ class Toolbox(Struct, dict=True):
         if isinstance(value, str):
             reason = f"The arguments of {tool.name} {value}."
             return InvalidToolCall(
-                f"{reason} It takes {format_signature(known_name, drop_unsent(schema))}.", {}, is_unusable=True
+                f"{reason} It takes {format_signature(known_name, drop_unsent(schema))}.",
+                {},
+                is_unusable=True,
             )
         if tool.schema is not None:
             return PreparedCall(tool, value, value, "; ".join(notes))
@@ -225,7 +238,9 @@ class Toolbox(Struct, dict=True):
         )
 
 
-def _validate_call(tool: Tool, schema: JSON, arguments: JSON, notes: list[str]) -> PreparedCall | InvalidToolCall:
+def _validate_call(
+    tool: Tool, schema: JSON, arguments: JSON, notes: list[str]
+) -> PreparedCall | InvalidToolCall:
     """Convert the arguments of a call to the tool's struct. Repairs are added to `notes`."""
     from codeloop.tool.repair.calls import CallNotSupported, repair_for_tool, repair_parameters
 
@@ -243,13 +258,17 @@ def _validate_call(tool: Tool, schema: JSON, arguments: JSON, notes: list[str]) 
         params = msgspec.convert(repaired, tool.params, strict=False)
     except (msgspec.ValidationError, OverflowError) as error:
         try:
-            unpacked = repair_parameters(drop_nulls(_parse_quoted_values(repaired), schema), schema, notes)
+            unpacked = repair_parameters(
+                drop_nulls(_parse_quoted_values(repaired), schema), schema, notes
+            )
             params = msgspec.convert(unpacked, tool.params, strict=False)
         except (msgspec.ValidationError, OverflowError):
             reason = f"The {tool.name} tool was called with invalid arguments: {error}."
             other_mistakes = f" Also: {'; '.join(dict.fromkeys(notes))}." if notes else ""
             usage = f"It takes {format_signature(tool.name, drop_unsent(schema))}."
-            return InvalidToolCall(f"{reason}{other_mistakes}", arguments, is_unusable=False, advice=usage)
+            return InvalidToolCall(
+                f"{reason}{other_mistakes}", arguments, is_unusable=False, advice=usage
+            )
     return PreparedCall(tool, params, repaired, "; ".join(dict.fromkeys(notes)))
 
 
@@ -287,10 +306,14 @@ def _parse_arguments(arguments: str) -> JSON | str:
     except msgspec.DecodeError as error:
         return f"are not a JSON object: {error}"
     except RecursionError:
-        return f"are not a JSON object that can be taken: they are nested deeper than {deepest} levels"
+        return (
+            f"are not a JSON object that can be taken: they are nested deeper than {deepest} levels"
+        )
     # Counting brackets is cheap; the value is only walked when there are enough of them.
     if arguments.count("[") + arguments.count("{") > deepest and _is_nested_deeper(value, deepest):
-        return f"are not a JSON object that can be taken: they are nested deeper than {deepest} levels"
+        return (
+            f"are not a JSON object that can be taken: they are nested deeper than {deepest} levels"
+        )
     # So is counting commas.
     longest = TOOL_ITEMS.value
     if arguments.count(",") >= longest and _has_longer_list(value, longest):

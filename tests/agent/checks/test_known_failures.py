@@ -69,6 +69,9 @@ def test_a_check_on_stashed_changes_is_one_of_the_last_commit() -> None:
         assert problem_of(now, *before, bash("pytest", 1, FAILED)) is None
         assert problem_of(now, *before) is None
     assert problem_of(bash("git stash list"), now) == "the last check failed"
+    assert (
+        problem_of(bash("git stash -u"), edit("a", "b", "shop.py"), now) == "the last check failed"
+    )
     assert problem_of(bash("git stash"), bash("git stash pop"), now) == "the last check failed"
 
 

@@ -1,4 +1,5 @@
-"""Finds what a turn did to the project, for its end: changed files, moved references, lost work of the user's, checks.
+"""Finds what a turn did to the project, for its end: changed files, moved references,
+lost work of the user's, checks.
 
 An answer may say anything; this is what snapshots and the repository show.
 """
@@ -30,8 +31,10 @@ _MAX_NAMED = 5
 _MAX_CHANGES = 2_000
 
 
-async def collect_facts(engine: Engine, session_id: str, turn: Sequence[Entry], earlier: Sequence[Entry]) -> TurnFacts:
-    """Return the facts of a turn. `earlier`: the entries before it."""
+async def collect_facts(
+    engine: Engine, session_id: str, turn: Sequence[Entry], earlier: Sequence[Entry], answer: str
+) -> TurnFacts:
+    """Return the facts of a turn. `earlier`: the entries before it. `answer`: its last text."""
     entries = add_subagents(engine, session_id, turn)
     parts = [part for entry in entries for part in entry.parts]
     start = engine.services.ref_states.pop(session_id, None)
@@ -44,20 +47,41 @@ async def collect_facts(engine: Engine, session_id: str, turn: Sequence[Entry], 
         git = describe_ref_changes(start, end)
         states = [start, *([end] if end is not None else [])]
     checks = _judge_checks(parts, str(engine.workspace.directory))
-    facts = TurnFacts(files=0, additions=0, deletions=0, checks=checks, git=git)
+    earlier_parts = [part for entry in earlier for part in entry.parts]
+    claims = _list_false_claims(parts, earlier_parts, str(engine.workspace.directory), answer)
+    facts = TurnFacts(
+        files=0, additions=0, deletions=0, checks=checks, git=git, false_claims=claims
+    )
     snapshots = engine.snapshots
     if snapshots is None or not any(isinstance(part, PatchPart) for part in parts):
-        has_commands = any(isinstance(part, ToolPart) and part.tool == "bash" and _may_have_run(part) for part in parts)
+        has_commands = any(
+            isinstance(part, ToolPart) and part.tool == "bash" and _may_have_run(part)
+            for part in parts
+        )
         is_known = snapshots is not None and snapshots.last is not None
-        unknown = () if is_known or not has_commands else ("what commands changed, as there are no snapshots",)
+        unknown = (
+            ()
+            if is_known or not has_commands
+            else ("what commands changed, as there are no snapshots",)
+        )
         return replace(facts, files=len(_list_edited(parts)), unrecorded=unknown)
     # What the model wrote in earlier turns is not the user's own work.
-    patches = (part for entry in earlier for part in entry.parts if isinstance(part, PatchPart))
+    patches = (part for part in earlier_parts if isinstance(part, PatchPart))
     names = {file.removeprefix(f"{snapshots.root}/") for part in patches for file in part.files}
-    compared = await snapshots.jobs.run_job(lambda: _compare(snapshots, entries, states, names), SNAPSHOT_COMPARE)
+    compared = await snapshots.jobs.run_job(
+        lambda: _compare(snapshots, entries, states, names), SNAPSHOT_COMPARE
+    )
     if isinstance(compared, JobFailure):
-        return replace(facts, unrecorded=(f"it is not known which files changed: {compared.reason}",))
-    return replace(compared, checks=facts.checks, git=facts.git, lost_files=tuple(_name_some(compared.lost_files)))
+        return replace(
+            facts, unrecorded=(f"it is not known which files changed: {compared.reason}",)
+        )
+    return replace(
+        compared,
+        checks=facts.checks,
+        git=facts.git,
+        false_claims=claims,
+        lost_files=tuple(_name_some(compared.lost_files)),
+    )
 
 
 def _may_have_run(part: ToolPart) -> bool:
@@ -68,17 +92,26 @@ def _may_have_run(part: ToolPart) -> bool:
 
 def store_facts(engine: Engine, turn: Sequence[Entry], facts: TurnFacts) -> None:
     """Store the facts with the last step of a turn, where every client finds them."""
-    last = next((entry.info for entry in reversed(turn) if isinstance(entry.info, AssistantMessage)), None)
+    last = next(
+        (entry.info for entry in reversed(turn) if isinstance(entry.info, AssistantMessage)), None
+    )
     if last is not None:
         engine.store.append(make_message_updated(replace(last, facts=facts)))
 
 
 def _compare(
-    snapshots: Snapshots, entries: Sequence[Entry], states: "Sequence[RefState]", own_files: Collection[str]
+    snapshots: Snapshots,
+    entries: Sequence[Entry],
+    states: "Sequence[RefState]",
+    own_files: Collection[str],
 ) -> TurnFacts:
-    """Return the changes of files between the start of a turn and its end, with all lost files. Blocks."""
+    """Return the changes of files between the start of a turn and its end, with all lost files.
+    Blocks.
+    """
     snapshots.objects.create_if_missing()
-    steps = [step for entry in entries if (step := find_step_changes(snapshots, entry, -1)) is not None]
+    steps = [
+        step for entry in entries if (step := find_step_changes(snapshots, entry, -1)) is not None
+    ]
     changes = join_changes(change for step in steps for change in step.changes)
     diffs = make_file_diffs(snapshots.objects, changes)
     lost = _find_lost_files(changes, states, own_files) if states else []
@@ -96,7 +129,8 @@ def _compare(
 def _find_lost_files(
     changes: Sequence[TreeChange], states: "Sequence[RefState]", own_files: Collection[str]
 ) -> list[str]:
-    """Return the files whose uncommitted content is gone: removed, or put back to what a commit has.
+    """Return the files whose uncommitted content is gone: removed,
+    or put back to what a commit has.
 
     `states`: before the turn, and after it.
     """
@@ -114,7 +148,9 @@ def _find_lost_files(
             continue
         committed = [objects.find_entry(tree, change.path) if tree else None for tree in trees]
         blobs = [entry.object_id.hex() if entry is not None else "" for entry in committed]
-        is_gone = change.before.blob not in kept if change.after is None else change.after.blob in blobs
+        is_gone = (
+            change.before.blob not in kept if change.after is None else change.after.blob in blobs
+        )
         if is_gone and change.before.blob not in blobs:
             lost.append(change.path)
     return lost
@@ -124,14 +160,20 @@ def _name_some(files: Sequence[str]) -> list[str]:
     """Return the names of files; where there are more than a few, those of their folders."""
     if len(files) <= _MAX_NAMED:
         return [*files]
-    return [*dict.fromkeys(f"{file.partition('/')[0]}/" if "/" in file else file for file in files)][:_MAX_NAMED]
+    return [
+        *dict.fromkeys(f"{file.partition('/')[0]}/" if "/" in file else file for file in files)
+    ][:_MAX_NAMED]
 
 
 def _list_edited(parts: Iterable[Part]) -> set[str]:
     """Return the files that calls of editing tools have changed, as these named them."""
     files: set[str] = set()
     for part in parts:
-        if isinstance(part, ToolPart) and part.tool in EDIT_TOOLS and isinstance(part.state, ToolStateCompleted):
+        if (
+            isinstance(part, ToolPart)
+            and part.tool in EDIT_TOOLS
+            and isinstance(part.state, ToolStateCompleted)
+        ):
             described: list[JSON] = part.state.metadata.get("files") or []
             names = [str(file.get("relativePath")) for file in described] or [part.state.title]
             files |= set(names)
@@ -145,3 +187,11 @@ def _judge_checks(parts: Iterable[Part], root: str) -> CheckState:
     from codeloop.agent.checks.check_runs import describe_state
 
     return describe_state(parts, root)
+
+
+def _list_false_claims(
+    parts: Sequence[Part], earlier: Sequence[Part], root: str, answer: str
+) -> tuple[str, ...]:
+    from codeloop.agent.checks.unfinished import list_contradictions
+
+    return list_contradictions(parts, earlier, root, answer)

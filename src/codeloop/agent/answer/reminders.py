@@ -50,6 +50,8 @@ _UNFINISHED_WORK_START = UNFINISHED_WORK_REMINDER.partition("{")[0]
 _MAX_CHECK_REMINDERS = 3
 # The length of the end of an answer in which an announcement is searched for.
 _ANSWER_END_CHARS = 300
+# A shorter answer claims nothing.
+_MIN_CLAIM_CHARS = 12
 # Matches a last sentence that announces a next step ("Now I'll run the tests.").
 # Weak models end with one.
 _ANNOUNCED = (
@@ -107,12 +109,17 @@ async def stop_or_remind(engine: Engine, session_id: str, stop: Stop) -> Stop | 
             and _ends_with_question(entries, turn)
         ):
             stop = replace(stop, reason="question", message=UNANSWERED_MESSAGE)
-    if not has_calls:
+    answer = _read_answer(entries[-1])
+    if not has_calls and not _claims_change(answer):
         return stop
-    # Imported late: a turn without calls has no facts.
+    # Imported late: a turn without calls has no facts, unless it claims something.
     from codeloop.agent.answer.end_facts import collect_facts, store_facts
 
-    facts = await collect_facts(engine, session_id, turn, entries[: len(entries) - len(turn)])
+    facts = await collect_facts(
+        engine, session_id, turn, entries[: len(entries) - len(turn)], answer
+    )
+    if not has_calls and not facts.false_claims:
+        return stop
     if stop.has_unchecked_edits and facts.checks == "none":
         facts = replace(facts, checks="not run")
     store_facts(engine, turn, facts)
@@ -121,6 +128,16 @@ async def stop_or_remind(engine: Engine, session_id: str, stop: Stop) -> Stop | 
 
 def _read_answer(entry: Entry) -> str:
     return next((part.text for part in reversed(entry.parts) if isinstance(part, TextPart)), "")
+
+
+def _claims_change(answer: str) -> bool:
+    """Return whether an answer says that something was changed."""
+    if len(answer) < _MIN_CLAIM_CHARS:
+        return False
+    # Imported late: its patterns take long to compile.
+    from codeloop.agent.checks.claims import claims_change
+
+    return claims_change(answer)
 
 
 def _is_question(text: str, turn: Sequence[Entry]) -> bool:
@@ -254,15 +271,29 @@ def find_reminder(
         has_other_kind = any(not each.startswith(_UNFINISHED_WORK_START) for each in earlier)
         if has_other_kind or len(earlier) >= _MAX_CHECK_REMINDERS or not _has_new_calls(turn):
             return None
+    parts_before = [part for entry in entries[: len(entries) - len(turn)] for part in entry.parts]
     if review is None:
-        return None
+        return _find_empty_claim(text, parts_before, reminders) if _claims_change(text) else None
     from codeloop.agent.checks.unfinished import list_unfinished
 
-    parts_before = [part for entry in entries[: len(entries) - len(turn)] for part in entry.parts]
     unfinished = list_unfinished(
         review, parts_before, root, [] if earlier else todos, text, reminders
     )
     return UNFINISHED_WORK_REMINDER.format(problem="; ".join(unfinished)) if unfinished else None
+
+
+def _find_empty_claim(text: str, earlier: Sequence[Part], reminders: Sequence[str]) -> str | None:
+    """Return the reminder for an answer without any call that says that something was changed;
+    None: it had one.
+    """
+    from codeloop.agent.checks.unfinished import list_false_claims
+
+    problems = [
+        each
+        for each in list_false_claims([], earlier, [], text)
+        if not any(each in old for old in reminders)
+    ]
+    return UNFINISHED_WORK_REMINDER.format(problem="; ".join(problems)) if problems else None
 
 
 def read_turn_entries(engine: Engine, session_id: str) -> Sequence[Entry]:

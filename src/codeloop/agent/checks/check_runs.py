@@ -189,6 +189,8 @@ class _CheckRecorder:
         file = str(part.state.input.get("filePath"))
         if part.tool in EDIT_TOOLS:
             self._written_files.add(self._shorten(file))
+            # What is checked from here on has a change of the turn again.
+            self._is_stashed = False
             if not file.lower().endswith(_PROSE_SUFFIXES):
                 self._mark_outdated(except_message="")
         elif part.tool == "bash_output":

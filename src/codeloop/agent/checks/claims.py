@@ -6,8 +6,14 @@ Answers come in any language, so that the words of ten are known. In doubt there
 
 import re
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from codeloop.agent.checks.check_runs import CheckRun
+if TYPE_CHECKING:
+    from codeloop.agent.checks.check_runs import CheckRun
+
+UNCHANGED_CLAIM_PROBLEM = (
+    "your answer says that something was changed, and no file was changed in this turn"
+)
 
 _SENTENCE_END = r"(?<=[.!?;])\s+|(?<=[\u3002\uff01\uff1f])|\n"
 # English, German, Spanish, French, Portuguese, Italian, Dutch, Polish, Russian, Chinese, Japanese.
@@ -161,7 +167,7 @@ def asks_user(text: str) -> bool:
     return bool(re.search(_PERSON, question) and re.search(_OPEN_POINT, question))
 
 
-def names_failure(text: str, run: CheckRun, kinds: Sequence[str]) -> bool:
+def names_failure(text: str, run: "CheckRun", kinds: Sequence[str]) -> bool:
     """Return whether an answer tells about a check that failed, or did not end,
     and does not claim that it passes.
 

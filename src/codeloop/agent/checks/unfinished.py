@@ -17,11 +17,13 @@ from codeloop.agent.checks.check_runs import (
     UNENDED_CHECK_PROBLEM,
     UNPROVEN_CHECK_PROBLEM,
     CheckRun,
+    describe_state,
     find_check_problem,
     find_failure,
     list_checks,
 )
 from codeloop.agent.checks.claims import (
+    UNCHANGED_CLAIM_PROBLEM,
     claims_change,
     claims_installation,
     claims_success,
@@ -29,18 +31,17 @@ from codeloop.agent.checks.claims import (
 )
 from codeloop.agent.checks.turn_review import TurnReview
 from codeloop.schema.message import Todo
-from codeloop.schema.part import Part, PatchPart, ToolPart, ToolStateCompleted
+from codeloop.schema.part import CompactionPart, Part, PatchPart, ToolPart, ToolStateCompleted
 from codeloop.shell.analysis import analyse
 from codeloop.tool.tool import EDIT_TOOLS
 
 UNMENTIONED_TESTS_PROBLEM = "your answer does not say that tests changed"
 UNRUN_CLAIM_PROBLEM = "your answer says that checks pass, and none was run in this turn"
-UNCHANGED_CLAIM_PROBLEM = (
-    "your answer says that something was changed, and no file was changed in this turn"
-)
 UNINSTALLED_CLAIM_PROBLEM = (
     "your answer says that something was installed, and no installation succeeded in this turn"
 )
+FAILED_CLAIM = "the answer says that checks pass, and the last one failed"
+"""A claim, as the user is told of it."""
 # The length to which a todo or a command is cut in a reminder.
 _EXCERPT_CHARS = 100
 # Changes of tests that a reminder names.
@@ -69,7 +70,7 @@ def list_unfinished(
     checks = [run for run in list_checks(review.parts, root, counts_patches=False) if run.started]
     claims = [
         each
-        for each in _list_claims(review.parts, earlier, checks, answer)
+        for each in list_false_claims(review.parts, earlier, checks, answer)
         if not _was_said(each, reminders)
     ]
     if claims or admits_failure(answer):
@@ -81,11 +82,30 @@ def list_unfinished(
     ]
 
 
+def list_contradictions(
+    parts: Sequence[Part], earlier: Sequence[Part], root: str, answer: str
+) -> tuple[str, ...]:
+    """Return what the final answer of a turn claims in vain, as clauses for the user.
+    `earlier`: as above.
+    """
+    # Most answers claim nothing, and the commands need not be read.
+    if not (claims_success(answer) or claims_change(answer) or claims_installation(answer)):
+        return ()
+    checks = [run for run in list_checks(parts, root, counts_patches=False) if run.started]
+    claims = [
+        each.replace("your", "the", 1) for each in list_false_claims(parts, earlier, checks, answer)
+    ]
+    has_failed = bool(checks) and describe_state(parts, root) == "failed"
+    if has_failed and claims_success(answer) and _describe_checks(checks, root, answer):
+        claims.append(FAILED_CLAIM)
+    return tuple(claims)
+
+
 def _was_said(problem: str, reminders: Sequence[str]) -> bool:
     return any(problem in each for each in reminders)
 
 
-def _list_claims(
+def list_false_claims(
     parts: Sequence[Part], earlier: Sequence[Part], checks: Sequence[CheckRun], answer: str
 ) -> Iterator[str]:
     """Yield what the answer claims although nothing in the turn can have done it.
@@ -96,10 +116,7 @@ def _list_claims(
     commands = [str(state.input.get("command")) for part, state in done if part.tool == "bash"]
     if any(part.tool == "bash_output" for part, _ in done):
         return
-    if any(
-        isinstance(part, PatchPart) or (isinstance(part, ToolPart) and part.tool in EDIT_TOOLS)
-        for part in earlier
-    ):
+    if any(_may_have_changed(part) for part in earlier):
         # It may speak of what was done before this turn.
         return
     # Any other command may have run checks, or changed files that nobody watches.
@@ -120,6 +137,17 @@ def _list_claims(
         ]
         if (codes and all(codes)) or (not codes and only_looks):
             yield UNINSTALLED_CLAIM_PROBLEM
+
+
+def _may_have_changed(part: Part) -> bool:
+    """Return whether a part of an earlier turn may be what a claim is about;
+    of a summary that is not known.
+    """
+    if not isinstance(part, ToolPart):
+        return isinstance(part, PatchPart | CompactionPart)
+    if part.tool == "bash":
+        return not analyse(str(part.state.input.get("command"))).is_read_only
+    return part.tool in EDIT_TOOLS or part.tool == "task"
 
 
 def _list_open_todos(parts: Sequence[Part], todos: Sequence[Todo]) -> list[str]:

@@ -114,10 +114,11 @@ def _find_scopes(settings: ProjectSettings) -> dict[str, str]:
     """Return the project's root for each server that a file of the project defines,
     by the server's name.
     """
-    origins = settings.loaded.provenance.values()
-    names = (
-        origin.keys[1]
-        for origin in origins
-        if origin.layer.is_project and origin.keys[:1] == ("mcp",)
-    )
-    return {str(name): str(settings.project_root.root) for name in names}
+    # By the names that the entries have in the end: a file may have them in another place,
+    # such as `mcp.servers`.
+    loaded, root = settings.loaded, str(settings.project_root.root)
+    return {
+        name: root
+        for name in loaded.config.mcp
+        if any(origin.layer.is_project for origin in loaded.list_origins(("mcp", name)))
+    }

@@ -38,7 +38,7 @@ of skills only `SKILL.md` does.
 """
 _ALL_HOMES = frozenset((*CODELOOP_HOMES, *SKILL_HOMES))
 _INSTRUCTION_FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
-_COMMAND_SECTIONS = ("mcp", "lsp", "formatter")
+_COMMAND_SECTIONS = ("mcp", "mcpServers", "lsp", "formatter")
 """Sections of the configuration whose `command` codeloop starts without asking."""
 # In the command of a hook: `"$CLAUDE_PROJECT_DIR"/hooks/check.sh`,
 # `${CODELOOP_PROJECT_DIR}/check.sh`.
@@ -311,10 +311,14 @@ def _list_command_words(values: Any) -> Iterator[str]:
     """Yield the words of commands that codeloop starts without asking: each may
     be a path of the project.
     """
-    for section in _COMMAND_SECTIONS:
-        rows = values.get(section) if is_object(values) else None
+    sections = [values.get(name) for name in _COMMAND_SECTIONS] if is_object(values) else []
+    # Servers may also stand one level deeper, in `mcp.servers`.
+    sections += [
+        section["servers"] for section in sections if is_object(section) and "servers" in section
+    ]
+    for rows in sections:
         for row in rows.values() if is_object(rows) else ():
-            command = row.get("command") if is_object(row) else None
+            command = [row.get("command"), row.get("args")] if is_object(row) else None
             folder = row.get("cwd") if is_object(row) else None
             for text in iterate_texts(command):
                 # `python -m a.b` runs a/b.py or a/b/__main__.py;

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.config.files import read_text
+from codeloop.config.forms.server_entries import FoundServer, as_object, convert_entry
 from codeloop.config.paths import Paths
-from codeloop.extend.mcp.convert_entry import FoundServer, as_object, convert_entry
 from codeloop.kit.jsonc import parse_jsonc
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.limits import CONFIG_DEPTH, MCP_FILE

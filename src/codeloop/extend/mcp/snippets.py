@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
-from codeloop.extend.mcp.convert_entry import FoundServer, convert_entry
+from codeloop.config.forms.server_entries import FoundServer, convert_entry
 from codeloop.kit.jsonc import parse_jsonc
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.errors import UsageProblem

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 from codeloop.config.files import read_text
+from codeloop.config.forms.server_entries import convert_entry
 from codeloop.config.hook_rows import HOOK_EVENTS, find_hooks_error, list_hook_fields
 from codeloop.config.sources import Layer
-from codeloop.extend.mcp.convert_entry import convert_entry
 from codeloop.extend.packages.manifest import CLAUDE_MANIFEST
 from codeloop.kit.jsonc import Document, is_list, is_object, parse_jsonc
 from codeloop.schema.errors import CodeloopError

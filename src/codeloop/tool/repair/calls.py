@@ -5,7 +5,9 @@ when their meaning is certain.
 """
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any, cast
 
 import msgspec
@@ -30,6 +32,9 @@ _APPEND_VALUES = frozenset({"a", "append", "true"})
 # A smaller timeout of a parameter in ms was meant in seconds,
 # and a larger one of a parameter in seconds in ms.
 _MIN_MILLISECONDS = 1000
+# The subagent that a call of `task` without a name is for, and the words of its title.
+_ANY_TASK_AGENT = "general"
+_TITLE_WORDS = 5
 
 
 class CallNotSupported(ValueError):
@@ -174,10 +179,8 @@ def repair_for_tool(tool: str, arguments: JSON, notes: list[str]) -> JSON:
             )
         case "webfetch", _:
             arguments = _repair_webfetch(arguments, notes)
-        case "batch", _:
-            arguments = _repair_batch(arguments)
-        case "multiedit" | "edit", _:
-            arguments = _repair_edits(tool, arguments, notes)
+        case "batch" | "edit" | "multiedit" | "task", _:
+            arguments = _REPAIRS[tool](arguments, notes)
         case "question", {"question": str()} if not _has_parameter(arguments, "questions"):
             notes.append("`questions` is a list, here of one question")
             arguments = {"questions": [arguments]}
@@ -228,7 +231,24 @@ def _repair_webfetch(arguments: JSON, notes: list[str]) -> JSON:
     return arguments
 
 
-def _repair_batch(arguments: JSON) -> JSON:
+def _repair_task(arguments: JSON, notes: list[str]) -> JSON:
+    """Fill in what a call with nothing but the task leaves out: the agent for any task,
+    and the task's first words.
+    """
+    prompt = arguments.get("prompt")
+    if not isinstance(prompt, str) or not prompt.strip():
+        return arguments
+    filled = {
+        "description": " ".join(prompt.split()[:_TITLE_WORDS]),
+        "subagent_type": _ANY_TASK_AGENT,
+    }
+    missing = {name: value for name, value in filled.items() if not _has_parameter(arguments, name)}
+    if "subagent_type" in missing:
+        notes.append(f"no `subagent_type` was given, so {_ANY_TASK_AGENT} did it")
+    return {**missing, **arguments}
+
+
+def _repair_batch(arguments: JSON, _notes: list[str]) -> JSON:
     """Return the calls of a batch in our form. Other forms have arguments next to the name,
     or as JSON text.
     """
@@ -381,6 +401,15 @@ def _repair_edit_paths(arguments: JSON) -> JSON:
             )
         return {**arguments, "filePath": paths.pop()} if paths else arguments
     return arguments
+
+
+_REPAIRS: dict[str, Callable[[JSON, list[str]], JSON]] = {
+    "batch": _repair_batch,
+    "edit": partial(_repair_edits, "edit"),
+    "multiedit": partial(_repair_edits, "multiedit"),
+    "task": _repair_task,
+}
+"""The rules of tools whose calls need several."""
 
 
 def _fold_name(name: str) -> str:

@@ -6,7 +6,6 @@ from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 
 from codeloop.client.client import Client
-from codeloop.client.formatting import describe_side_effects
 from codeloop.client.slash.goal import describe_reached_goal, parse_goal
 from codeloop.schema.api.answers import (
     PERMISSION_REPLY,
@@ -241,12 +240,6 @@ def _show_stop_reason(ui: Ui, answer: MessageWithParts) -> None:
         ui.say(describe_reached_goal(stop.goal), "success")
     elif stop is not None and stop.reason not in {"done", "aborted", "error"} and stop.message:
         ui.say(stop.message, "warning")
-    if (
-        stop is not None
-        and stop.facts is not None
-        and (sentences := describe_side_effects(stop.facts))
-    ):
-        ui.say(" ".join(sentences), "warning")
 
 
 async def send_answer(client: Client, request: Request, answer: FormAnswer) -> bool:

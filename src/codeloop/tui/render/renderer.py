@@ -13,6 +13,8 @@ from rich.style import Style
 
 from codeloop.client.formatting import (
     compute_elapsed_ms,
+    describe_changes,
+    describe_side_effects,
     format_cost,
     format_count,
     format_duration,
@@ -198,6 +200,8 @@ def _draw_end(item: EndItem, canvas: Canvas) -> list[Row]:
     if error is not None and not isinstance(error, MessageAbortedError):
         message = get_error_message(error)
         rows += _draw_notice_text(f"{message}\n{_suggest_command(message)}", "error", canvas)
+    if item.message.facts is not None and (sentences := describe_side_effects(item.message.facts)):
+        rows += _draw_notice_text("\n".join(sentences), "warning", canvas)
     style, room = canvas.styles.of("text_muted"), max(canvas.width - 2, 4)
     for line in _join_facts(_list_turn_facts(item), _list_usage_facts(item), room):
         rows += prefix_rows(wrap_line([Segment(line, style)], room), Segment("  "))
@@ -227,7 +231,9 @@ def _fill_lines(words: list[str], room: int) -> list[str]:
 
 
 def _list_turn_facts(item: EndItem) -> list[str]:
-    """Return the words for the agent, the model, the duration and the steps."""
+    """Return the words for the agent, the model, the duration, the steps,
+    the changed files and the checks.
+    """
     message = item.message
     facts = [
         one_line(message.agent, _MAX_NAME_LENGTH),
@@ -235,6 +241,7 @@ def _list_turn_facts(item: EndItem) -> list[str]:
         "stopped" if isinstance(message.error, MessageAbortedError) else "",
         format_duration(item.ms),
         f"{item.steps} steps" if item.steps > 1 else "",
+        *(describe_changes(message.facts) if message.facts is not None else ()),
     ]
     return [fact for fact in facts if fact]
 

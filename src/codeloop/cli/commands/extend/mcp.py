@@ -23,14 +23,14 @@ from codeloop.cli.output.print_json import print_json
 from codeloop.cli.target.project import load_settings, run_with_local_client
 from codeloop.config.file_entries import (
     choose_entry_file,
+    remove_server,
     resolve_entry,
     write_entries,
-    write_entry,
 )
+from codeloop.config.forms.server_entries import FoundServer
 from codeloop.config.trust.store import trust_changed_file
 from codeloop.extend.mcp.cache.listing import Listing
 from codeloop.extend.mcp.command_lines import resolve_paths, split_command_line
-from codeloop.extend.mcp.convert_entry import FoundServer
 from codeloop.extend.mcp.definition import (
     LocalDefinition,
     RemoteDefinition,
@@ -343,7 +343,7 @@ def remove(name: str) -> None:
     """Remove a server from the configuration file that it is written in."""
     settings = load_settings()
     file = _find_file(settings, name)
-    write_entry(file, "mcp", name, None)
+    remove_server(file, name)
     if file.is_relative_to(settings.project_root.root) and settings.trusted:
         trust_changed_file(
             settings.paths, settings.project_root.root, settings.project_root.directory, file
@@ -355,12 +355,7 @@ def _find_file(settings: ProjectSettings, name: str) -> Path:
     """Return the configuration file that set a value of a server last. Raises UsageProblem."""
     if name not in settings.config.mcp:
         raise UsageProblem(f"There is no server {escape_controls(name)!r}. {_list_names(settings)}")
-    files = [
-        origin.layer.source
-        for origin in settings.loaded.provenance.values()
-        if origin.keys[:2] == ("mcp", name)
-    ]
-    return Path(files[-1])
+    return Path(settings.loaded.list_origins(("mcp", name))[-1].layer.source)
 
 
 def _list_names(settings: ProjectSettings) -> str:

@@ -7,8 +7,8 @@ import click
 from codeloop.cli.output.streams import can_ask_user
 from codeloop.cli.target.project import load_settings
 from codeloop.config.file_entries import choose_entry_file, write_entry
+from codeloop.config.forms.server_entries import FoundServer
 from codeloop.extend.mcp.command_lines import resolve_paths
-from codeloop.extend.mcp.convert_entry import FoundServer
 from codeloop.extend.mcp.definition import LocalDefinition, RemoteDefinition, parse_definition
 from codeloop.extend.mcp.foreign_servers import find_foreign_servers
 from codeloop.kit.text.terminal_text import escape_controls, one_line
