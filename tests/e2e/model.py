@@ -54,6 +54,21 @@ QUESTION = {
         }
     ]
 }
+TWO_QUESTIONS = {
+    "questions": [
+        {
+            "question": "Which database?",
+            "header": "Database",
+            "options": [{"label": f"Engine {n}", "description": "one of many"} for n in range(1, 8)],
+        },
+        {
+            "question": "Which pages?",
+            "header": "Pages",
+            "options": [{"label": "Wish lists", "description": ""}, {"label": "Coupons", "description": ""}],
+            "multiple": True,
+        },
+    ]
+}
 CLOCK_COMMAND = "for n in $(seq 1 500); do echo tick-$n; sleep 0.2; done"
 PLAN_TEXT = "# The total\n\n- round half even\n- no new tests\n"
 TODO_LIST = [
@@ -88,6 +103,23 @@ ANSWERS_BY_PROMPT: dict[str, tuple[Answer, ...]] = {
     "ask me": (
         Answer(calls=(make_call("question", **QUESTION),)),
         Answer(text="Then it is rounded **half up**.", deltas=0),
+    ),
+    "ask two things": (
+        Answer(calls=(make_call("question", **TWO_QUESTIONS),)),
+        Answer(text="That is noted."),
+    ),
+    "push it": (
+        Answer(calls=(make_call("bash", command="git push origin main", description="Push"),)),
+        Answer(text="It went on."),
+    ),
+    "make three files": (
+        Answer(
+            calls=tuple(
+                replace(make_call("bash", command=f"touch file-{n}.txt", description="Make"), id=f"call_{n}")
+                for n in range(1, 4)
+            )
+        ),
+        Answer(text="The files are made."),
     ),
     "tell a story": (STORY,),
     "tell a held story": (replace(STORY, stall_after=20),),

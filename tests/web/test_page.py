@@ -22,6 +22,7 @@ READY = "Open in a browser: "
 PROGRAMS = (
     "speed",
     "work",
+    "asks",
     "tabs",
     "audit",
     "payloads",

@@ -172,12 +172,12 @@ export async function remove(session: Session): Promise<void> {
 
 const directoryOf = (sessionID: string): string => sessions.value.get(sessionID)?.directory ?? place.value.directory;
 
-export async function answerPermission(request: { id: string; sessionID: string }, reply: "once" | "always" | "reject", message = ""): Promise<void> {
-  await attempt(() => post(`/permission/${request.id}/reply`, { reply, ...(message ? { message } : {}) }, directoryOf(request.sessionID)));
+export async function answerPermission(request: { id: string; sessionID: string }, reply: "once" | "always" | "reject", message = ""): Promise<boolean> {
+  return attempt(() => post(`/permission/${request.id}/reply`, { reply, ...(message ? { message } : {}) }, directoryOf(request.sessionID)));
 }
 
-export async function answerQuestion(request: { id: string; sessionID: string }, answers: string[][]): Promise<void> {
-  await attempt(() => post(`/question/${request.id}/reply`, { answers }, directoryOf(request.sessionID)));
+export async function answerQuestion(request: { id: string; sessionID: string }, answers: string[][]): Promise<boolean> {
+  return attempt(() => post(`/question/${request.id}/reply`, { answers }, directoryOf(request.sessionID)));
 }
 
 export async function rejectQuestion(request: { id: string; sessionID: string }): Promise<void> {

@@ -7,7 +7,7 @@ import { dialog, fail, isSidebarOpen, isTerminalOpen, notice, panel, type Dialog
 import { baseName } from "../text/format";
 import { isSignedOut } from "../wire/api";
 import { connection } from "../wire/stream";
-import { Asks } from "./asks";
+import { Asks } from "./asks/asks";
 import { ConversationView } from "./conversation";
 import { AgentDialog, CommandDialog, FindDialog, ModelDialog, SessionDialog, TimelineDialog } from "./dialogs/choosers";
 import { GoalBar, GoalDialog } from "./dialogs/goal";

@@ -6,6 +6,7 @@ import { conversationOf, current, isBusy, place } from "../state/store";
 import { copy, dialog, diffStyle, hasDetails, isSidebarOpen, isTerminalOpen, panel, switchTheme, tell } from "../state/ui";
 import { go } from "../state/route";
 import { undoTarget } from "./dialogs/undo";
+import { promptBox } from "./prompt_box";
 import { togglePinned } from "./sidebar";
 
 export interface Action {
@@ -88,6 +89,9 @@ const isTyping = (target: EventTarget | null): boolean => target instanceof HTML
 const hasSelection = (target: EventTarget | null): boolean =>
   target instanceof HTMLTextAreaElement || target instanceof HTMLInputElement ? target.selectionStart !== target.selectionEnd : !getSelection()?.isCollapsed;
 
+/** When Escape was pressed, if nothing was since. */
+let lastEscape = 0;
+
 /** Handle a key for the whole page. Returns whether it was one of ours. */
 export function handleKey(event: KeyboardEvent): boolean {
   if (event.target instanceof Element && event.target.closest(".xterm")) return false;
@@ -111,21 +115,21 @@ export function handleKey(event: KeyboardEvent): boolean {
     return true;
   }
   if (event.key === "Escape") return handleEscape(event);
+  lastEscape = 0;
   if (event.key === "?" && !isTyping(event.target)) {
     runAction("help");
     return true;
   }
   if (event.key === "/" && !isTyping(event.target)) {
-    document.querySelector<HTMLTextAreaElement>("#prompt")?.focus();
+    promptBox()?.focus();
     return false;
   }
   return false;
 }
 
-let lastEscape = 0;
-
-/** Close what is on top; twice: stop the turn. */
+/** Close what is on top; twice: stop the turn. From the prompt box it leads to the question that waits. */
 function handleEscape(event: KeyboardEvent): boolean {
+  if (!dialog.value && event.target === promptBox()) document.querySelector<HTMLElement>(".ask")?.focus();
   if (dialog.value) dialog.value = null;
   else if (isSidebarOpen.value) isSidebarOpen.value = false;
   else if (panel.value !== "none" && !isTyping(event.target)) panel.value = "none";

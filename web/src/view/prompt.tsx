@@ -11,9 +11,6 @@ import { runAction } from "./keys";
 
 const MOST_BYTES = 10 * 1024 * 1024;
 
-/** Give the prompt box the focus. */
-export const focusPrompt = (): void => document.querySelector<HTMLTextAreaElement>("#prompt")?.focus();
-
 function readFile(file: File): Promise<Attachment> {
   return new Promise((resolve, reject) => {
     if (file.size > MOST_BYTES) return reject(new Error(`${file.name} is larger than 10 MB. Name it with @ instead.`));
@@ -61,7 +58,8 @@ export function Prompt() {
       files.clear();
       places.current++;
     }
-    begun.current = "";
+    // A first prompt that was sent before it was known where the page is, is on its way still.
+    if (before.current) begun.current = "";
     before.current = key;
     asked.current++;
     setText(typed || readDraft(key));

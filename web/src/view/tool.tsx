@@ -63,7 +63,7 @@ function describe(tool: string, state: ToolState): Row {
     case "todowrite":
       return { icon: "list", verb: "Planned", subject: todoSummary(input["todos"]) };
     case "question":
-      return { icon: "question", verb: "Asked", subject: questionSummary(input["questions"]), note: answerNote(metadata["answers"]) };
+      return { icon: "question", verb: "Asked", subject: questionSummary(input["questions"], metadata["answers"]) };
     case "plan_exit":
       return { icon: "question", verb: "Plan", subject: state.status === "completed" ? "approved" : "carry it out?", note: threadNote(metadata["threads"]) };
     case "skill":
@@ -73,8 +73,28 @@ function describe(tool: string, state: ToolState): Row {
   }
 }
 
-const questionSummary = (questions: unknown): string => (Array.isArray(questions) ? (questions as { question: string }[]).map((each) => each.question).join(" ") : "");
-const answerNote = (answers: unknown): ComponentChildren => (Array.isArray(answers) ? <span class="answer-note">{answers.flat().join(", ")}</span> : undefined);
+const questionsOf = (questions: unknown): { question: string }[] => (Array.isArray(questions) ? (questions as { question: string }[]) : []);
+function questionSummary(value: unknown, answers: unknown): string {
+  const questions = questionsOf(value);
+  return Array.isArray(answers) && questions.length > 0 ? formatNumber(questions.length, "question") : questions.map((each) => each.question).join(" ");
+}
+
+/** The answers of the user, each under its question. */
+function Answers({ state }: { state: ToolState }) {
+  const answers = state.metadata?.["answers"];
+  if (!Array.isArray(answers)) return null;
+  return (
+    <dl class="answers">
+      {questionsOf(state.input["questions"]).map(({ question }, index) => (
+        <div key={index}>
+          <dt>{showHidden(question)}</dt>
+          <dd>{showHidden([answers[index]].flat().map(text).join(", ")) || "No answer"}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
 function threadNote(value: unknown): ComponentChildren {
   const threads = Array.isArray(value) ? (value as PlanThread[]) : [];
   const open = threads.filter((thread) => !thread.answer).length;
@@ -193,6 +213,7 @@ export function ToolCall({ part }: { part: Signal<Part> }) {
           <Icon name="chevron" size={14} />
         </span>
       </button>
+      {tool === "question" && <Answers state={state} />}
       {state.error && <p class="tool-error">{state.error}</p>}
       {child && (
         <a class="tool-child" href={addressOf({ directory: place.value.directory, sessionID: child })}>
