@@ -15,6 +15,8 @@ DELTA_DELAY = 0.015
 """Seconds between two pieces of a streamed answer."""
 SLOW_DELTA_DELAY = 0.1
 """The same, for an answer that is still coming while something else is done."""
+SUMMARY_SECONDS = 2.0
+"""What a summary takes, so that it is seen."""
 WRONG_LINE = "return sum(prices) * count"
 RIGHT_LINE = "return sum(price * count for price, count in zip(prices, counts))"
 CART_SOURCE = f"""def total(prices, counts):
@@ -121,6 +123,11 @@ ANSWERS_BY_PROMPT: dict[str, tuple[Answer, ...]] = {
         ),
         Answer(text="The files are made."),
     ),
+    "call a failing service": (Answer(status=529, body='{"error": {"message": "the service is busy"}}'),),
+    "send a subagent": (
+        Answer(calls=(make_call("task", description="Tell", prompt="tell a held story", subagent_type="general"),)),
+        Answer(text="The subagent is done."),
+    ),
     "tell a story": (STORY,),
     "tell a held story": (replace(STORY, stall_after=20),),
     # For who stops it: a busy machine may need many seconds for that.
@@ -154,6 +161,8 @@ PROMPTS: list[str] = []
 def choose(received: ReceivedRequest) -> Answer:
     """Return the next answer to the last thing that a person said."""
     body: dict[str, Any] = json.loads(received.body)
+    if not body.get("tools") and "hand-over note" in json.dumps(body["messages"][0]):
+        return Answer(text="A summary.", hang=SUMMARY_SECONDS)
     if not body.get("tools"):
         return Answer(text="Telling a story" if "story" in json.dumps(body["messages"][-1]) else "Mending the total")
     messages = body["messages"]

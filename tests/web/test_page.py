@@ -23,6 +23,7 @@ PROGRAMS = (
     "speed",
     "work",
     "asks",
+    "states",
     "tabs",
     "audit",
     "payloads",
@@ -101,7 +102,7 @@ def test_a_visit(program: str, source: Path, chromium: str, tmp_path: Path) -> N
         pytest.skip("there is no tmux on the PATH: apt-get install tmux")
     here = (
         visit_with_restarts(tmp_path)
-        if program == "restart"
+        if program in {"restart", "states"}
         else visit(tmp_path, has_servers=program in {"settings", "several"})
     )
     with here as given:

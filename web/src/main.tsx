@@ -1,7 +1,8 @@
 // Starts the page: signs the browser in by the link in the address, reads the state, follows the events.
 import { render } from "preact";
 import { applyEvents } from "./state/events";
-import { loadSessions, reload } from "./state/load";
+import { loadSessions, loadStates, reload } from "./state/load";
+import { followDoubts } from "./state/now";
 import { showAddress } from "./state/route";
 import { place } from "./state/store";
 import { fail } from "./state/ui";
@@ -51,10 +52,12 @@ async function begin(): Promise<void> {
   render(<App onSignedIn={() => void start()} />, page);
   addEventListener("hashchange", () => void showAddress().catch(fail));
   warmUp();
+  followDoubts();
   void follow({
     onEvents: applyEvents,
     // Until a directory is shown, nothing was read that may be out of date.
     onResync: () => void (place.value.directory && reload().catch(fail)),
+    onReturn: () => void loadStates().catch(fail),
   });
   // What happens before the stream is open is not heard of, so what is read before that may miss it.
   await waitForStream(STREAM_WAIT);

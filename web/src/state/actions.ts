@@ -2,15 +2,9 @@
 import { post, ask, get } from "../wire/api";
 import type { FileOutcome, ModelRef, Part, Pty, Session } from "../wire/types";
 import { go } from "./route";
-import { changed, conversationOf, current, offers, place, questions, sessions } from "./store";
+import { changed, conversationOf, current, offers, place, questions, sessions, type MessageView } from "./store";
 import { sendThreads } from "./threads";
-import { attempt, chosenAgent, chosenModel, fail, isTerminalOpen, tell, wantedTerminal } from "./ui";
-
-export interface Attachment {
-  filename: string;
-  mime: string;
-  url: string;
-}
+import { attempt, chosenAgent, chosenModel, fail, insertion, isTerminalOpen, outgoing, tell, wantedTerminal, type Attachment } from "./ui";
 
 const newMessageID = (): string => `msg_${(Date.now() * 4096).toString(16).slice(-12).padStart(12, "0")}${Array.from(crypto.getRandomValues(new Uint8Array(14)), (byte) => "0123456789ABCDEFGHJKMNPQRSTVWXYZ"[byte % 32]).join("")}`;
 
@@ -56,6 +50,16 @@ function mentions(text: string, files: ReadonlySet<string>, directory: string): 
 
 /** Send what was typed: a prompt, a /command or a !shell line. Returns the prompt's id, "" for others. Throws Refused; then nothing was sent. */
 export async function send(text: string, attachments: readonly Attachment[], files: ReadonlySet<string>): Promise<string> {
+  const messageID = newMessageID();
+  outgoing.value = [...outgoing.value, { id: messageID, text }];
+  try {
+    return await deliver(messageID, text, attachments, files);
+  } finally {
+    outgoing.value = outgoing.value.filter((each) => each.id !== messageID);
+  }
+}
+
+async function deliver(messageID: string, text: string, attachments: readonly Attachment[], files: ReadonlySet<string>): Promise<string> {
   const { id, directory } = await ensureSession();
   const model = currentModel();
   const agent = currentAgent();
@@ -69,7 +73,6 @@ export async function send(text: string, attachments: readonly Attachment[], fil
     void attempt(() => post(`/session/${id}/command`, { command: command[1], arguments: command[2], agent: agent || undefined, parts: attached, ...named }, directory));
   } else {
     const parts = [{ type: "text", text }, ...mentions(text, files, directory), ...attached];
-    const messageID = newMessageID();
     await post(`/session/${id}/prompt_async`, { messageID, parts, ...chosen }, directory);
     return messageID;
   }
@@ -95,6 +98,15 @@ export async function sendComments(): Promise<void> {
     }),
   );
   if (isDone) tell("Your comments are sent");
+}
+
+/** Take a prompt that was not read yet out of the conversation, and put it into the prompt box. */
+export async function takeBack({ info, parts }: MessageView): Promise<void> {
+  const { id, directory } = at();
+  const held = parts.value.map((part) => part.value);
+  const files = held.filter((part) => part.type === "file" && !part.synthetic && part.url?.startsWith("data:"));
+  const isDone = await attempt(() => ask("DELETE", `/session/${id}/message/${info.value.id}`, { directory }));
+  if (isDone) insertion.value = { text: textOf(held), files: files.map((part) => ({ filename: part.filename ?? "file", mime: part.mime ?? "text/plain", url: part.url! })) };
 }
 
 const at = (): { id: string; directory: string } => ({ id: place.value.sessionID, directory: place.value.directory });

@@ -48,6 +48,13 @@ export async function loadState(directory: string): Promise<void> {
   });
 }
 
+/** Read what works and what waits wherever something does, as far as the page knows, and in the shown directory. */
+export async function loadStates(): Promise<void> {
+  const ids = [...statuses.value.keys(), ...permissions.value.map((each) => each.sessionID), ...questions.value.map((each) => each.sessionID)];
+  const directories = new Set([place.value.directory, ...ids.map((id) => sessions.value.get(id)?.directory ?? "")].filter(Boolean));
+  await Promise.all([...directories].map(loadState));
+}
+
 /** Read what a directory offers. */
 export async function loadOffers(directory: string): Promise<void> {
   const read = () =>

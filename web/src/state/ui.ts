@@ -32,6 +32,12 @@ export function switchTheme(): void {
   tell(`Theme: ${theme.value}`);
 }
 
+export interface Attachment {
+  filename: string;
+  mime: string;
+  url: string;
+}
+
 export interface Notice {
   text: string;
   isError: boolean;
@@ -70,8 +76,11 @@ export const readDraft = (key: string): string => readKept(`draft.${key}`);
 
 export const keepDraft = (key: string, text: string): void => writeKept(`draft.${key}`, text);
 
-/** Text that something else on the page wants in the prompt box. */
-export const insertion = signal("");
+/** Text and files that something else on the page wants in the prompt box. */
+export const insertion = signal<{ text: string; files?: readonly Attachment[] } | null>(null);
+
+/** Prompts that are on their way to the server. */
+export const outgoing = signal<readonly { id: string; text: string }[]>([]);
 
 /** Copy the way that also works where the page came without encryption, as on a phone in one's own network. */
 function copyFromField(text: string): void {

@@ -6,7 +6,6 @@ import { conversationOf, current, place, waiting } from "../state/store";
 import { dialog, fail, isSidebarOpen, isTerminalOpen, notice, panel, type Dialog } from "../state/ui";
 import { baseName } from "../text/format";
 import { isSignedOut } from "../wire/api";
-import { connection } from "../wire/stream";
 import { Asks } from "./asks/asks";
 import { ConversationView } from "./conversation";
 import { AgentDialog, CommandDialog, FindDialog, ModelDialog, SessionDialog, TimelineDialog } from "./dialogs/choosers";
@@ -21,6 +20,7 @@ import { Prompt } from "./prompt";
 import { Review } from "./review";
 import { Sidebar } from "./sidebar";
 import { SignIn } from "./sign_in";
+import { Outgoing, StandingLine } from "./standing";
 import { TerminalPanel } from "./terminal_panel";
 import { Todos } from "./tool";
 
@@ -87,11 +87,6 @@ function Dialogs() {
 function Notices() {
   return (
     <>
-      {connection.value === "lost" && !isSignedOut.value && (
-        <p class="connection" role="status">
-          <span class="spinner" /> The connection is lost. Connecting again…
-        </p>
-      )}
       {isLeading.value && <p class="leading">Ctrl+X …</p>}
       {notice.value && (
         <p class={`notice ${notice.value.isError ? "error" : ""}`} role={notice.value.isError ? "alert" : "status"}>
@@ -127,6 +122,8 @@ export function App({ onSignedIn }: { onSignedIn: () => void }) {
         {sessionID ? <ConversationView key={sessionID} /> : <Start />}
         <div class="dock">
           <Asks />
+          <Outgoing />
+          {!isSignedOut.value && <StandingLine />}
           {sessionID && <OpenTodos />}
           {sessionID && <GoalBar />}
           <Prompt />

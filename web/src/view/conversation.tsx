@@ -4,10 +4,10 @@ import { elementScroll, observeElementOffset, observeElementRect, Virtualizer, t
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { isUndoBegun, redo } from "../state/actions";
 import { loadOlder } from "../state/load";
-import { conversationOf, current, isBusy, place, type MessageView } from "../state/store";
+import { conversationOf, current, place, type MessageView } from "../state/store";
 import { fail } from "../state/ui";
 import { formatNumber } from "../text/format";
-import { MessageRow, Working } from "./message";
+import { MessageRow } from "./message";
 
 const GUESS = 140;
 const NEAR = 80;
@@ -133,7 +133,6 @@ export function ConversationView() {
   }, [views.length > 0]);
   const undone = held.messages.value.length - views.length;
   const isUndoing = isUndoBegun(current.value);
-  const last = views.at(-1);
   return (
     <div class="transcript-frame">
       <div
@@ -153,11 +152,10 @@ export function ConversationView() {
           <div class="virtual" style={{ height: `${list.getTotalSize()}px` }}>
             {list.getVirtualItems().slice(isWhole ? 0 : -FIRST_ROWS).map((item) => (
               <div key={item.key} class="virtual-row" data-index={item.index} ref={(node) => void (node && list.measureElement(node))} style={{ transform: `translateY(${item.start}px)` }}>
-                <MessageRow view={views[item.index]!} isLast={views[item.index] === last} next={views[item.index + 1]} />
+                <MessageRow view={views[item.index]!} next={views[item.index + 1]} />
               </div>
             ))}
           </div>
-          {isBusy.value && last?.info.value.role === "user" && <Working />}
           {undone > 0 && (
             <div class={isUndoing ? "undoing" : "undone"}>
               {formatNumber(undone, "message")} {isUndoing ? "being undone. If this stays, the undo was cut off: undo again." : "undone."}

@@ -1,10 +1,10 @@
 // The prompt box: commands behind /, files and agents behind @, pictures by paste or drop. What was typed is kept.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { abort, currentAgent, currentModel, findFiles, send, type Attachment } from "../state/actions";
+import { abort, currentAgent, currentModel, findFiles, send } from "../state/actions";
 import { connection } from "../wire/stream";
 import { current, isBusy, offers, place, untilPlaced } from "../state/store";
-import { dialog, fail, insertion, keepDraft, readDraft } from "../state/ui";
+import { dialog, fail, insertion, keepDraft, readDraft, type Attachment } from "../state/ui";
 import { completionAt, commandsFor, type Completion } from "./completion";
 import { Icon, IconButton } from "./icons";
 import { runAction } from "./keys";
@@ -71,8 +71,9 @@ export function Prompt() {
     () =>
       insertion.subscribe((added) => {
         if (!added) return;
-        insertion.value = "";
-        setText(text.peek() ? `${text.peek().trimEnd()}\n\n${added}` : added);
+        insertion.value = null;
+        setText([text.peek().trimEnd(), added.text].filter(Boolean).join("\n\n"));
+        attachments.value = [...attachments.peek(), ...(added.files ?? [])];
         box.current?.focus();
         requestAnimationFrame(() => box.current && fit(box.current));
       }),

@@ -4,7 +4,8 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { watchOutput } from "../state/actions";
 import { addressOf } from "../state/route";
-import { place, statuses } from "../state/store";
+import { standing } from "../state/now";
+import { permissions, place, questions, statuses } from "../state/store";
 import type { PlanThread } from "../state/threads";
 import { hasDetails, isReadOnly } from "../state/ui";
 import { formatDuration, formatNumber, plainOutput, shortenPath, showHidden } from "../text/format";
@@ -194,16 +195,19 @@ export function ToolCall({ part }: { part: Signal<Part> }) {
   const [isOpen, setOpen] = useState<boolean | null>(null);
   if (!state) return null;
   const { icon, verb, subject, note } = describe(tool, state);
-  const isRunning = state.status === "running" || state.status === "pending";
+  const isOpenEnded = state.status === "running" || state.status === "pending";
+  const isDead = isOpenEnded && (isReadOnly.value || standing.value === "interrupted");
+  const isAsked = isOpenEnded && !isDead && [...permissions.value, ...questions.value].some((request) => request.tool?.callID === part.value.callID);
+  const isRunning = isOpenEnded && !isDead && !isAsked;
   const log = tool === "bash" && state.input["run_in_background"] === true ? text(state.metadata?.["outputPath"]) : "";
   const child = text(state.metadata?.["sessionId"]);
   const open = isOpen ?? (hasDetails.value === "yes" || (tool === "edit" && !!fileDiff(state)) || (tool === "plan_exit" && !!state.metadata?.["threads"]));
   const took = state.time?.end ? state.time.end - state.time.start : 0;
   return (
-    <div class={`tool ${state.status}`}>
+    <div class={`tool ${isDead ? "dead" : isAsked ? "asked" : state.status}`}>
       <button type="button" class="tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <span class={`tool-icon ${isRunning ? "spinning" : ""}`}>{isRunning ? <span class="spinner" /> : <Icon name={state.status === "error" ? "cross" : icon} />}</span>
-        <span class="tool-verb">{verb}</span>
+        <span class={`tool-icon ${isRunning ? "spinning" : ""}`}>{isRunning ? <span class="spinner" /> : <Icon name={isDead ? "stop" : state.status === "error" ? "cross" : icon} />}</span>
+        <span class="tool-verb">{isDead ? "Interrupted:" : isAsked ? "Waits for you:" : verb}</span>
         <span class="tool-subject">{showHidden(subject)}</span>
         <span class="tool-note">
           {note}

@@ -154,6 +154,7 @@ export interface QuestionRequest {
   id: string;
   sessionID: string;
   questions: Question[];
+  tool?: { messageID: string; callID: string };
 }
 
 export interface Agent {
