@@ -124,6 +124,7 @@ ANSWERS_BY_PROMPT: dict[str, tuple[Answer, ...]] = {
         Answer(text="The files are made."),
     ),
     "call a failing service": (Answer(status=529, body='{"error": {"message": "the service is busy"}}'),),
+    "show the picture": (Answer(calls=(make_call("read", filePath="picture.png"),)), Answer(text="That is a dot.")),
     "send a subagent": (
         Answer(calls=(make_call("task", description="Tell", prompt="tell a held story", subagent_type="general"),)),
         Answer(text="The subagent is done."),

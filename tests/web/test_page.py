@@ -24,6 +24,7 @@ PROGRAMS = (
     "work",
     "asks",
     "states",
+    "follow",
     "tabs",
     "audit",
     "payloads",
@@ -102,7 +103,7 @@ def test_a_visit(program: str, source: Path, chromium: str, tmp_path: Path) -> N
         pytest.skip("there is no tmux on the PATH: apt-get install tmux")
     here = (
         visit_with_restarts(tmp_path)
-        if program in {"restart", "states"}
+        if program in {"restart", "states", "follow"}
         else visit(tmp_path, has_servers=program in {"settings", "several"})
     )
     with here as given:

@@ -2,6 +2,7 @@
 
 from base64 import b64encode
 from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -42,8 +43,8 @@ def list_files(blocks: Sequence[PromptBlock]) -> list[FilePartInput]:
             case EditorImage():
                 files.append(FilePartInput(mime=block.mime_type, url=_make_data_url(block.mime_type, block.data)))
             case EditorLink():
-                # Other addresses stay mentions in the text: only files are read into the prompt.
-                if block.uri.startswith("file://"):
+                # Other addresses and files that are gone stay mentions in the text: only files are read.
+                if block.uri.startswith("file://") and Path(unquote(urlsplit(block.uri).path)).exists():
                     files.append(
                         FilePartInput(
                             mime=block.mime_type or _TEXT_MIME, url=block.uri, filename=_find_file_name(block.uri)

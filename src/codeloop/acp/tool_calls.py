@@ -9,7 +9,14 @@ from typing import Any, cast
 
 from codeloop.client.formatting import find_subject
 from codeloop.kit.text.terminal_text import escape_controls, one_line
-from codeloop.schema.part import ToolPart, ToolStateCompleted, ToolStateError, ToolStatePending, ToolStateRunning
+from codeloop.schema.part import (
+    ToolPart,
+    ToolState,
+    ToolStateCompleted,
+    ToolStateError,
+    ToolStatePending,
+    ToolStateRunning,
+)
 from codeloop.schema.wire import JSON
 
 _KINDS = {
@@ -67,6 +74,7 @@ def describe_call(
     elif isinstance(state, ToolStateCompleted) and not any(each["type"] == "content" for each in call["content"]):
         # Only where no content was sent: some editors show both.
         call["rawOutput"] = {"output": state.for_user}
+    call["content"] += _build_pictures(state)
     if locations := _build_locations(state.input, metadata, directory):
         call["locations"] = locations
     if part.tool == "task" and isinstance(child := metadata.get("sessionId"), str):
@@ -149,6 +157,15 @@ def _build_output(tool: str, metadata: JSON, output: str, error: str) -> Iterato
             escape_controls(re.sub(_ESCAPE_SEQUENCE, "", output)), "console" if tool == "bash" else ""
         )
     yield from _build_notes(metadata, "")
+
+
+def _build_pictures(state: ToolState) -> Iterator[JSON]:
+    """Yield the pictures that a tool has returned, as content."""
+    attachments = state.attachments if isinstance(state, ToolStateCompleted) else None
+    for file in attachments or ():
+        mime, _, data = file.url.removeprefix("data:").partition(";base64,")
+        if mime.startswith("image/") and data:
+            yield {"type": "content", "content": {"type": "image", "mimeType": mime, "data": data}}
 
 
 def _build_notes(metadata: JSON, error: str) -> Iterator[JSON]:

@@ -17,6 +17,14 @@ export function currentModel(): ModelRef | undefined {
   return undefined;
 }
 
+/** The model that is shown as the next one: what the server takes where none is chosen is named, too. */
+export function shownModel(): ModelRef | undefined {
+  const first = offers.value.providers[0];
+  const modelID = first && offers.value.defaults[first.id];
+  const ofAgent = offers.value.agents.find((agent) => agent.name === currentAgent())?.model;
+  return currentModel() ?? ofAgent ?? (modelID ? { providerID: first.id, modelID } : undefined);
+}
+
 export function currentAgent(): string {
   const named = chosenAgent.value || current.value?.agent;
   return named ?? offers.value.agents.find((agent) => agent.mode !== "subagent" && !agent.hidden && agent.name === "build")?.name ?? "";
@@ -29,7 +37,10 @@ async function ensureSession(): Promise<Session> {
   const made = await post<Session>("/session", {}, place.value.directory);
   sessions.value = changed(sessions.value, made.id, made);
   conversationOf(made.id).isLoaded.value = true;
+  // What was chosen for the new session is chosen for the one that it has become.
+  const [agent, model] = [chosenAgent.value, chosenModel.value];
   go({ directory: made.directory, sessionID: made.id });
+  [chosenAgent.value, chosenModel.value] = [agent, model];
   return made;
 }
 
@@ -60,9 +71,9 @@ export async function send(text: string, attachments: readonly Attachment[], fil
 }
 
 async function deliver(messageID: string, text: string, attachments: readonly Attachment[], files: ReadonlySet<string>): Promise<string> {
-  const { id, directory } = await ensureSession();
   const model = currentModel();
   const agent = currentAgent();
+  const { id, directory } = await ensureSession();
   const chosen = { ...(model ? { model } : {}), ...(agent ? { agent } : {}) };
   const attached = attachments.map((each) => ({ type: "file", ...each }));
   const command = /^\/(\S+)\s*([\s\S]*)$/.exec(text);
@@ -81,9 +92,9 @@ async function deliver(messageID: string, text: string, attachments: readonly At
 
 /** Have the model work until the checks of a goal pass. Throws Refused; then nothing was sent. */
 export async function sendGoal(text: string, goal: { checks: string[]; rounds?: number }): Promise<void> {
-  const { id, directory } = await ensureSession();
   const model = currentModel();
   const agent = currentAgent();
+  const { id, directory } = await ensureSession();
   await post(`/session/${id}/prompt_async`, { messageID: newMessageID(), parts: [{ type: "text", text }], goal, ...(model ? { model } : {}), ...(agent ? { agent } : {}) }, directory);
 }
 
@@ -159,9 +170,8 @@ function report(what: string, outcome: FileOutcome | undefined): void {
 
 export async function compact(): Promise<void> {
   const { id, directory } = at();
-  const model = currentModel();
+  const model = shownModel();
   if (!id || !model) return tell("There is nothing to compact.");
-  tell("Compacting…");
   await attempt(() => post(`/session/${id}/summarize`, model, directory));
 }
 

@@ -114,13 +114,21 @@ export async function loadOlder(sessionID: string, directory: string): Promise<v
   }
 }
 
-/** Read the current place: all of it when the directory is another one than before, or events were missed. */
-export async function loadPlace(isNewDirectory: boolean): Promise<void> {
+/** The directory of which all was read: what failed, as before the browser was signed in, is read once more. */
+let complete = "";
+
+/** Read the current place: also what is around the session, where that was not read yet. */
+export async function loadPlace(): Promise<void> {
   const { directory, sessionID } = place.value;
-  if (isNewDirectory) offers.value = NO_OFFERS;
-  const around = isNewDirectory ? [loadState(directory), loadOffers(directory)] : [];
-  const conversation = sessionID && !heldConversation(sessionID)?.isLoaded.value ? [loadConversation(sessionID, directory)] : [];
-  await Promise.all([...around, ...conversation]);
+  const conversation = sessionID && !heldConversation(sessionID)?.isLoaded.value ? loadConversation(sessionID, directory) : undefined;
+  await Promise.all([directory === complete ? undefined : loadAround(directory), conversation]);
+}
+
+async function loadAround(directory: string): Promise<void> {
+  complete = "";
+  offers.value = NO_OFFERS;
+  await Promise.all([loadState(directory), loadOffers(directory)]);
+  if (place.value.directory === directory) complete = directory;
 }
 
 /** Read everything again, because events were missed. */

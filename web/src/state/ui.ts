@@ -1,5 +1,6 @@
 // What the page itself remembers: how it looks, what is open, what was typed.
 import { effect, signal } from "@preact/signals";
+import { Refused } from "../wire/api";
 import { keep, readKept, writeKept } from "./kept";
 
 export type Theme = "system" | "light" | "dark";
@@ -55,8 +56,9 @@ function show(text: string, isError: boolean): void {
 
 export const tell = (text: string): void => show(text, false);
 
-/** Show an error in its own words. */
+/** Show an error in its own words. Who is not signed in sees how to, and no error. */
 export function fail(error: unknown): void {
+  if (error instanceof Refused && error.status === 401) return;
   show(error instanceof Error ? error.message : String(error), true);
 }
 

@@ -4,7 +4,7 @@ import { useEffect } from "preact/hooks";
 import { announcement } from "../state/announce";
 import { conversationOf, current, place, waiting } from "../state/store";
 import { dialog, fail, isSidebarOpen, isTerminalOpen, notice, panel, type Dialog } from "../state/ui";
-import { baseName } from "../text/format";
+import { baseName, showHidden } from "../text/format";
 import { isSignedOut } from "../wire/api";
 import { Asks } from "./asks/asks";
 import { ConversationView } from "./conversation";
@@ -103,7 +103,7 @@ function Notices() {
 export function App({ onSignedIn }: { onSignedIn: () => void }) {
   useSignalEffect(() => {
     const waits = waiting.value.size > 0 ? `(${waiting.value.size}) ` : "";
-    document.title = `${waits}${current.value?.title ?? "codeloop"}`;
+    document.title = `${waits}${showHidden(current.value?.title ?? "codeloop")}`;
   });
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {

@@ -10,6 +10,7 @@ import { formatCost, formatCount, formatDuration, formatNumber, shortenPath } fr
 import type { Message, Part } from "../wire/types";
 import { undoTarget } from "./dialogs/undo";
 import { Diff } from "./diff";
+import { FileChip } from "./file_chip";
 import { Icon, IconButton } from "./icons";
 import { Markdown } from "./markdown";
 import { ToolCall } from "./tool";
@@ -27,18 +28,6 @@ function Reasoning({ part }: { part: Part }) {
       </summary>
       <Markdown text={part.text ?? ""} isLive={isLive} />
     </details>
-  );
-}
-
-/** A file that goes with a message. Pictures are shown only when the message holds them. */
-export function FileChip({ part }: { part: Part }) {
-  const isPicture = part.mime?.startsWith("image/") && part.url?.startsWith("data:image/") && !part.url.startsWith("data:image/svg");
-  if (isPicture) return <img class="picture" src={part.url} alt={part.filename ?? "Attached picture"} loading="lazy" />;
-  return (
-    <span class="chip">
-      <Icon name="file" size={14} />
-      {part.filename ?? part.url?.slice(0, 80)}
-    </span>
   );
 }
 

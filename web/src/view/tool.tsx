@@ -8,6 +8,7 @@ import { standing } from "../state/now";
 import { permissions, place, questions, statuses } from "../state/store";
 import type { PlanThread } from "../state/threads";
 import { hasDetails, isReadOnly } from "../state/ui";
+import { FileChip, isPicture } from "./file_chip";
 import { formatDuration, formatNumber, plainOutput, shortenPath, showHidden } from "../text/format";
 import type { Part, Todo, ToolState } from "../wire/types";
 import { Counts, Diff } from "./diff";
@@ -32,6 +33,9 @@ function fileDiff(state: ToolState): { file: string; patch: string; additions: n
   if (!patch) return null;
   return { file: filediff?.file ?? text(state.input["filePath"]), patch, additions: filediff?.additions ?? 0, deletions: filediff?.deletions ?? 0 };
 }
+
+/** The calls whose words would say that they were done. */
+const FAILED: Record<string, string> = { read: "Read", edit: "Edit", write: "Write", apply_patch: "Patch", list: "List", webfetch: "Fetch", websearch: "Web search", grep: "Search", glob: "Search", skill: "Skill", todowrite: "Plan" };
 
 /** What the line of a call says. */
 function describe(tool: string, state: ToolState): Row {
@@ -207,7 +211,7 @@ export function ToolCall({ part }: { part: Signal<Part> }) {
     <div class={`tool ${isDead ? "dead" : isAsked ? "asked" : state.status}`}>
       <button type="button" class="tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
         <span class={`tool-icon ${isRunning ? "spinning" : ""}`}>{isRunning ? <span class="spinner" /> : <Icon name={isDead ? "stop" : state.status === "error" ? "cross" : icon} />}</span>
-        <span class="tool-verb">{isDead ? "Interrupted:" : isAsked ? "Waits for you:" : verb}</span>
+        <span class="tool-verb">{isDead ? "Interrupted:" : isAsked ? "Waits for you:" : state.status === "error" && tool in FAILED ? `${FAILED[tool]} failed:` : verb}</span>
         <span class="tool-subject">{showHidden(subject)}</span>
         <span class="tool-note">
           {note}
@@ -224,6 +228,7 @@ export function ToolCall({ part }: { part: Signal<Part> }) {
           {statuses.value.has(child) ? "Watch the subagent" : "Open the subagent's session"}
         </a>
       )}
+      {state.attachments?.filter(isPicture).map((file) => <FileChip key={file.id} part={file} />)}
       {log && !isReadOnly.value && (
         <button type="button" class="tool-child" onClick={() => void watchOutput(log, subject)}>
           Watch its output

@@ -162,6 +162,7 @@ export interface Agent {
   description?: string;
   mode: "primary" | "subagent" | "all";
   hidden?: boolean;
+  model?: ModelRef;
 }
 
 export interface Command {

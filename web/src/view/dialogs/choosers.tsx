@@ -1,7 +1,7 @@
 // Dialogs that choose something from a list: a model, an agent, a session, a command, a prompt, a place in the text.
 import { useSignal } from "@preact/signals";
 import { useRef } from "preact/hooks";
-import { currentAgent, currentModel, textOf } from "../../state/actions";
+import { currentAgent, shownModel, textOf } from "../../state/actions";
 import { go } from "../../state/route";
 import { conversationOf, offers, place, sessions } from "../../state/store";
 import { chosenAgent, chosenModel, fail } from "../../state/ui";
@@ -12,7 +12,7 @@ import { ACTIONS, runAction, type Action, type ActionName } from "../keys";
 import { Chooser, type Choice } from "./frame";
 
 export function ModelDialog() {
-  const now = currentModel();
+  const now = shownModel();
   const choices = offers.value.providers.flatMap((provider) =>
     Object.values(provider.models).map((model): Choice => ({ id: `${provider.id}/${model.id}`, label: model.name, group: provider.name, hint: `${provider.name}${model.limit.context ? ` · ${formatCount(model.limit.context)}` : ""}`, isChosen: now?.providerID === provider.id && now.modelID === model.id })),
   );
