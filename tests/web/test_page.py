@@ -25,6 +25,7 @@ PROGRAMS = (
     "asks",
     "states",
     "follow",
+    "far",
     "tabs",
     "audit",
     "payloads",

@@ -3,9 +3,9 @@ import { effect, signal, useComputed } from "@preact/signals";
 import { elementScroll, observeElementOffset, observeElementRect, Virtualizer, type VirtualizerOptions } from "@tanstack/virtual-core";
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { isUndoBegun, redo } from "../state/actions";
-import { loadOlder } from "../state/load";
+import { loadOlder, loadUntil } from "../state/load";
 import { conversationOf, current, place, type MessageView } from "../state/store";
-import { fail } from "../state/ui";
+import { fail, tell } from "../state/ui";
 import { formatNumber } from "../text/format";
 import { MessageRow } from "./message";
 
@@ -78,7 +78,11 @@ function useFollow(scroller: { current: HTMLDivElement | null }, inner: { curren
     top.current = box.scrollTop;
     isJumpShown.value = !isAtEnd.current;
   };
-  return { onScroll, isJumpShown, toEnd: () => ((isAtEnd.current = true), toEnd()) };
+  const leaveEnd = (): void => {
+    isAtEnd.current = false;
+    isJumpShown.value = true;
+  };
+  return { onScroll, isJumpShown, leaveEnd, toEnd: () => ((isAtEnd.current = true), toEnd()) };
 }
 
 /** Keeps what is read where it is when older messages come in above it. */
@@ -102,6 +106,26 @@ function useVisible(): { value: readonly MessageView[] } {
   });
 }
 
+let sought = "";
+
+/** Read what is above until the wanted message is there; drawing it shows it. */
+async function findAbove(wanted: string, sessionID: string, directory: string): Promise<void> {
+  if (sought === wanted) return;
+  sought = wanted;
+  const timer = setTimeout(() => tell("Going there…"), 300);
+  try {
+    if (await loadUntil(wanted, sessionID, directory)) return;
+    target.value = "";
+    tell("This message is not in the conversation any more.");
+  } catch (error) {
+    target.value = "";
+    fail(error);
+  } finally {
+    clearTimeout(timer);
+    sought = "";
+  }
+}
+
 export function ConversationView() {
   const { sessionID, directory } = place.value;
   const held = conversationOf(sessionID);
@@ -109,7 +133,7 @@ export function ConversationView() {
   const scroller = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const list = useVirtual(views, scroller);
-  const { onScroll, isJumpShown, toEnd } = useFollow(scroller, inner, sessionID);
+  const { onScroll, isJumpShown, leaveEnd, toEnd } = useFollow(scroller, inner, sessionID);
   const loadAbove = (): void => {
     if (scroller.current && scroller.current.scrollTop < EDGE && held.cursor.value !== null) loadOlder(sessionID, directory).catch(fail);
   };
@@ -120,8 +144,15 @@ export function ConversationView() {
   }, [views.length]);
   useEffect(() => {
     return effect(() => {
-      const index = views.findIndex((view) => view.info.peek().id === target.value);
-      if (index >= 0) list.scrollToIndex(index, { align: "start" });
+      const wanted = target.value;
+      if (!wanted) return;
+      const index = views.findIndex((view) => view.info.peek().id === wanted);
+      if (index >= 0) {
+        target.value = "";
+        leaveEnd(); // before what is drawn for it moves the view back
+        list.scrollToIndex(index, { align: "start" });
+      } else if (!held.byId.has(wanted)) void findAbove(wanted, sessionID, directory);
+      else target.value = ""; // it was undone
     });
   }, [views]);
   // The last messages are drawn first, the others in a task of their own.
