@@ -41,6 +41,27 @@ try {
     assert.equal(await page.evaluate(() => getComputedStyle(document.querySelector(".prose td:last-child")).textAlign), "right");
     await picture(page, "hidden-shown");
 
+    // Sessions are archived and deleted by their commands.
+    const run = async (command) => {
+      await page.fill("#prompt", command);
+      await page.keyboard.press("Enter");
+    };
+    const removed = await importSession(page, "To be deleted", makeMessages(2));
+    await show(page, removed);
+    await page.waitForSelector(".session[aria-current]:has-text('To be deleted')");
+    await run("/delete");
+    await page.waitForSelector("dialog >> text=To be deleted");
+    await picture(page, "delete");
+    await page.click("dialog .danger");
+    await page.waitForSelector(".session:has-text('To be deleted')", { state: "detached" });
+    const kept = await importSession(page, "To be archived", makeMessages(2));
+    await show(page, kept);
+    await page.waitForSelector(".session[aria-current]:has-text('To be archived')");
+    await run("/archive");
+    await page.waitForSelector(".session:has-text('To be archived')", { state: "detached" });
+    await show(page, session);
+    await page.waitForSelector(".prose:has-text('abc')");
+
     // A deep link in a browser that signs in late: all is read after it.
     allow(/401/);
     const address = page.url();

@@ -187,6 +187,15 @@ export async function rename(session: Session, title: string): Promise<void> {
   await attempt(() => ask("PATCH", `/session/${session.id}`, { body: { title }, directory: session.directory }));
 }
 
+/** Put a session away: no list has it any more, its link still leads to it. */
+export async function archive(session: Session): Promise<void> {
+  const body = { time: { archived: Date.now() } };
+  const isDone = await attempt(() => ask("PATCH", `/session/${session.id}`, { body, directory: session.directory }));
+  if (!isDone) return;
+  tell("Archived");
+  if (place.value.sessionID === session.id) newSession(session.directory);
+}
+
 export async function remove(session: Session): Promise<void> {
   const done = await attempt(() => ask("DELETE", `/session/${session.id}`, { directory: session.directory }));
   if (done && place.value.sessionID === session.id) newSession(session.directory);

@@ -9,6 +9,7 @@ import { isSignedOut } from "../wire/api";
 import { Asks } from "./asks/asks";
 import { ConversationView } from "./conversation";
 import { AgentDialog, CommandDialog, FindDialog, ModelDialog, SessionDialog, TimelineDialog } from "./dialogs/choosers";
+import { DeleteDialog } from "./dialogs/delete";
 import { GoalBar, GoalDialog } from "./dialogs/goal";
 import { ContextDialog, HelpDialog, PairDialog } from "./dialogs/info";
 import { SettingsDialog } from "./dialogs/settings";
@@ -39,6 +40,7 @@ const DIALOGS: Record<Dialog, () => preact.JSX.Element> = {
   timeline: TimelineDialog,
   goal: GoalDialog,
   compare: CompareDialog,
+  delete: DeleteDialog,
 };
 
 /** Few compare models: what that needs is read when it is opened. */
