@@ -12,6 +12,7 @@ import { AgentDialog, CommandDialog, FindDialog, ModelDialog, SessionDialog, Tim
 import { DeleteDialog } from "./dialogs/delete";
 import { GoalBar, GoalDialog } from "./dialogs/goal";
 import { ContextDialog, HelpDialog, PairDialog } from "./dialogs/info";
+import { JobsDialog } from "./dialogs/jobs";
 import { SettingsDialog } from "./dialogs/settings";
 import { ShareDialog } from "./dialogs/share";
 import { UndoDialog } from "./dialogs/undo";
@@ -41,6 +42,7 @@ const DIALOGS: Record<Dialog, () => preact.JSX.Element> = {
   goal: GoalDialog,
   compare: CompareDialog,
   delete: DeleteDialog,
+  jobs: JobsDialog,
 };
 
 /** Few compare models: what that needs is read when it is opened. */

@@ -67,6 +67,7 @@ class Answerer:
             self._leave_open(f"{request.permission} {', '.join(request.patterns)}")
             return
         reply: Reply = "once"
+        always: list[str] | None = None
         message = AUTO_MESSAGE if self._auto else None
         if not self._auto and self._prompter is None:
             subject = one_line(f"{request.permission} {', '.join(request.patterns)}".replace("\n", "⏎"), SUBJECT_CHARS)
@@ -78,9 +79,10 @@ class Answerer:
                 view.note("")
                 from codeloop.cli.questions.terminal_questions import ask_permission
 
-                reply, message = await ask_permission(self._prompter, client, request)
+                reply, message, always = await ask_permission(self._prompter, client, request)
         try:
-            await client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, message=message))
+            answer = AnswerPermission(request_id=request.id, reply=reply, message=message, always=always)
+            await client.call(PERMISSION_REPLY, answer)
         except OperationError as error:
             # Another client has answered, or the turn has ended.
             if error.kind != "PermissionNotFoundError":

@@ -1,4 +1,5 @@
-"""Asks the user at a terminal for permissions, answers to questions of the model, and trust in a project.
+"""Asks the user at a terminal for permissions, answers to questions of the model,
+and trust in a project.
 
 It is imported when there is something to ask.
 """
@@ -17,46 +18,86 @@ from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.questions.prompter import Prompter, ask_line
 from codeloop.cli.questions.trust_text import format_trust_question
 from codeloop.client.client import Client
+from codeloop.client.questions.always_scopes import is_broad, list_scopes
 from codeloop.client.questions.permission_text import describe_request
-from codeloop.client.questions.quoting import CUT_MARK, MAX_FULL_ROWS, WRAP_MARK, quote_text, wrap_line
+from codeloop.client.questions.permission_titles import describe_always
+from codeloop.client.questions.quoting import (
+    CUT_MARK,
+    MAX_FULL_ROWS,
+    WRAP_MARK,
+    quote_text,
+    wrap_line,
+)
 from codeloop.client.questions.requester import Requester, find_requester
 from codeloop.client.slash.commands import is_command
 from codeloop.config.trust.state import TrustChange
 from codeloop.kit.text.terminal_text import one_line
 from codeloop.schema.permission import PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
+from codeloop.schema.wire import replace
 
 VIEW_ALL_LINE = "  v  view all of it\n"
+_WIDEN_LINE = "  w  let always mean more\n"
+_WIDEN_WORDS = frozenset({"w", "wider", "widen"})
 # About so many rows of a question are not the text of a model: title, answers, prompt.
 FRAME_ROWS = 9
 # Rows of such a text that are shown on the smallest screen.
 MIN_TEXT_ROWS = 6
 
 
-async def ask_permission(prompter: Prompter, client: Client, request: PermissionRequest) -> tuple[Reply, str | None]:
-    """Ask for a permission, until the answer is clear; return the reply, and words for the model, if there are any."""
+class PermissionAnswer(NamedTuple):
+    """An answer to a request. `message`: words for the model. `always`: what is allowed; None:
+    what was offered.
+    """
+
+    reply: Reply
+    message: str | None = None
+    always: list[str] | None = None
+
+
+async def ask_permission(
+    prompter: Prompter, client: Client, request: PermissionRequest
+) -> PermissionAnswer:
+    """Ask for a permission, until the answer is clear. A broad "always" must be given twice."""
     requester = await find_requester(client, request)
-    question = _make_permission_question(request, requester, is_full=False)
-    problem = ""
+    scopes, index, is_full = list_scopes(request), 0, False
+    problem, confirmed_index = "", -1
     while True:
-        line = await prompter.ask(f"{question.text}{problem}{question.letters}, or what to do instead: ")
+        always = list(scopes[index]) if scopes else []
+        can_widen = len(scopes) > 1
+        shown_request = replace(request, always=always)
+        question = _make_permission_question(
+            shown_request, requester, is_full=is_full, can_widen=can_widen
+        )
+        line = await prompter.ask(
+            f"{question.text}{problem}{question.letters}, or what to do instead: "
+        )
+        problem = ""
         if line is None:
-            return "reject", None
+            return PermissionAnswer("reject")
         if is_command(line):
             problem = _queue_command(prompter, line)
             continue
         if _asks_for_all(line) and question.is_cut:
-            question, problem = _make_permission_question(request, requester, is_full=True), ""
+            is_full = True
+            continue
+        if can_widen and line.strip().lower() in _WIDEN_WORDS:
+            index = (index + 1) % len(scopes)
             continue
         match parse_reply(line, always=question.has_always):
             case "yes":
-                return "once", None
+                return PermissionAnswer("once")
+            case "always" if is_broad(request.permission, always) and confirmed_index != index:
+                confirmed_index = index
+                problem = f"That is broad: {describe_always(shown_request)}. Answer a again to allow it from now on.\n"
             case "always":
-                return "always", None
+                return PermissionAnswer(
+                    "always", always=always if always != request.always else None
+                )
             case "no":
-                return "reject", None
+                return PermissionAnswer("reject")
             case "words":
-                return "reject", line.strip()
+                return PermissionAnswer("reject", line.strip())
             case "unclear":
                 problem = f"“{one_line(line, 40)}” is not an answer here.\n" if line.strip() else ""
 
@@ -64,8 +105,8 @@ async def ask_permission(prompter: Prompter, client: Client, request: Permission
 class _ShownQuestion(NamedTuple):
     """A permission request as it is asked.
 
-    `letters`: the letters that may be typed, such as `y, n`, with `v` to view all of it. `has_always`: `always` is an
-    answer. `is_cut`: only a part of the request's text is shown.
+    `letters`: the letters that may be typed, such as `y, n`, with `v` to view all of it.
+    `has_always`: `always` is an answer. `is_cut`: only a part of the request's text is shown.
     """
 
     text: str
@@ -74,33 +115,56 @@ class _ShownQuestion(NamedTuple):
     is_cut: bool
 
 
-def _make_permission_question(request: PermissionRequest, requester: Requester, *, is_full: bool) -> _ShownQuestion:
-    """Make the question for a request. `is_full`: show its whole text, instead of the rows that fit the screen."""
+def _make_permission_question(
+    request: PermissionRequest, requester: Requester, *, is_full: bool, can_widen: bool
+) -> _ShownQuestion:
+    """Make the question for a request. `is_full`: show its whole text,
+    instead of the rows that fit the screen.
+
+    `can_widen`: "always" can allow more than it says.
+    """
     columns = shutil.get_terminal_size().columns
-    request_text = describe_request(request, requester, columns, MAX_FULL_ROWS if is_full else _count_text_rows())
+    request_text = describe_request(
+        request, requester, columns, MAX_FULL_ROWS if is_full else _count_text_rows()
+    )
     colour = has_colour(sys.stderr)
     title = paint(request_text.title, "yellow", colour=colour) + "\n"
-    text = title + "".join(f"{paint(row, style, colour=colour)}\n" for style, row in request_text.rows)
+    text = title + "".join(
+        f"{paint(row, style, colour=colour)}\n" for style, row in request_text.rows
+    )
     # The title has scrolled away above a long text.
     text += title if is_full else ""
     text += "  y  allow once\n"
     if request_text.always:
         text += format_always(request_text.always, columns)
+        text += _WIDEN_LINE if can_widen else ""
     text += f"  n  deny, and stop the {'subagent' if requester.subagent else 'turn'}\n"
     is_cut = request_text.is_cut and not is_full
     text += VIEW_ALL_LINE if is_cut else ""
-    letters = ["y", *(["a"] if request_text.always else []), "n", *(["v"] if is_cut else [])]
-    return _ShownQuestion(text, ", ".join(letters), has_always=bool(request_text.always), is_cut=is_cut)
+    letters = [
+        "y",
+        *(["a"] if request_text.always else []),
+        *(["w"] if can_widen else []),
+        "n",
+        *(["v"] if is_cut else []),
+    ]
+    return _ShownQuestion(
+        text, ", ".join(letters), has_always=bool(request_text.always), is_cut=is_cut
+    )
 
 
 def format_always(effect: str, columns: int) -> str:
-    """Format the answer "always" with its effect, in rows that fit `columns`; all but the first begin with a mark."""
+    """Format the answer "always" with its effect, in rows that fit `columns`;
+    all but the first begin with a mark.
+    """
     label, separator = "  a  allow always: ", f"\n     {WRAP_MARK.strip()} "
     return label + separator.join(wrap_line(effect, max(columns - len(label) - 1, 20))) + "\n"
 
 
 def _queue_command(prompter: Prompter, line: str) -> str:
-    """Queue a command that was typed in the place of an answer; return a note for the user, if that is not possible."""
+    """Queue a command that was typed in the place of an answer;
+    return a note for the user, if that is not possible.
+    """
     if prompter.queue_command(line):
         return ""
     return f"“{one_line(line, 40)}” is a command, not an answer. Answer first.\n"
@@ -136,7 +200,8 @@ async def ask_questions(
 async def ask_question(prompter: Prompter, question: QuestionInfo, asker: str) -> list[str] | None:
     """Ask a question with numbered options, until the answer is valid.
 
-    Return the chosen options or the user's own words; None at the end of the input. `asker`: "model", or a subagent.
+    Return the chosen options or the user's own words; None at the end of the input. `asker`:
+    "model", or a subagent.
     """
     allows_several, allows_own_words = bool(question.multiple), question.custom is not False
     labels = [option.label for option in question.options]
@@ -156,7 +221,9 @@ async def ask_question(prompter: Prompter, question: QuestionInfo, asker: str) -
         if _asks_for_all(line) and text.endswith(VIEW_ALL_LINE):
             text, problem = _format_question(question, asker, MAX_FULL_ROWS), ""
             continue
-        answer = parse_choice(line, labels, allows_several=allows_several, allows_own_words=allows_own_words)
+        answer = parse_choice(
+            line, labels, allows_several=allows_several, allows_own_words=allows_own_words
+        )
         if answer.labels:
             return answer.labels
         problem = f"{answer.problem}\n" if answer.problem else ""
@@ -169,14 +236,20 @@ def _format_question(question: QuestionInfo, asker: str, max_rows: int) -> str:
         rows += ["", *quote_text(question.document.text, columns, max_rows)]
     output = f"The {asker} asks:\n" + "\n".join(rows) + "\n"
     for number, option in enumerate(question.options, 1):
-        text = one_line(f"{option.label}: {option.description}" if option.description else option.label, 400)
+        text = one_line(
+            f"{option.label}: {option.description}" if option.description else option.label, 400
+        )
         output += f"  {number}  {text}\n"
     is_cut = max_rows < MAX_FULL_ROWS and any(row.startswith(CUT_MARK) for row in rows)
     return output + (VIEW_ALL_LINE if is_cut else "")
 
 
-async def ask_trust(terminal: OutputStream, settings: ProjectSettings, changes: Sequence[TrustChange]) -> bool:
-    """Ask whether to trust a project whose configuration needs that, or has changed since it was trusted."""
+async def ask_trust(
+    terminal: OutputStream, settings: ProjectSettings, changes: Sequence[TrustChange]
+) -> bool:
+    """Ask whether to trust a project whose configuration needs that,
+    or has changed since it was trusted.
+    """
     question = (
         f"\n{format_trust_question(settings, changes, colour=has_colour(sys.stderr))}"
         "  y  trust this directory from now on (`codeloop trust --remove` revokes it)\n"
@@ -185,7 +258,9 @@ async def ask_trust(terminal: OutputStream, settings: ProjectSettings, changes: 
     while True:
         answer = await ask_line(terminal, f"{question}Trust it? [y/N] ")
         # Trust lets a project run programs, so an empty line and the end of the input are a no.
-        meaning = parse_reply(answer, always=False) if answer is not None and answer.strip() else "no"
+        meaning = (
+            parse_reply(answer, always=False) if answer is not None and answer.strip() else "no"
+        )
         if meaning in {"yes", "no"}:
             return meaning == "yes"
         question = f"“{one_line(answer or '', 40)}” is not an answer here. "
@@ -194,7 +269,23 @@ async def ask_trust(terminal: OutputStream, settings: ProjectSettings, changes: 
 ReplyMeaning = Literal["yes", "always", "no", "words", "unclear"]
 
 _YES_WORDS = {
-    *("y", "yes", "yep", "yeah", "yup", "ya", "ye", "aye", "ok", "okay", "k", "sure", "fine", "good", "right"),
+    *(
+        "y",
+        "yes",
+        "yep",
+        "yeah",
+        "yup",
+        "ya",
+        "ye",
+        "aye",
+        "ok",
+        "okay",
+        "k",
+        "sure",
+        "fine",
+        "good",
+        "right",
+    ),
     *(
         "correct",
         "allow",
@@ -209,8 +300,28 @@ _YES_WORDS = {
         "do that",
         "run it",
     ),
-    *("once", "of course", "certainly", "absolutely", "definitely", "please", "please do", "sounds good", "looks good"),
-    *("lgtm", "go for it", "proceed", "continue", "alright", "all right", "why not", "just this once", "this once"),
+    *(
+        "once",
+        "of course",
+        "certainly",
+        "absolutely",
+        "definitely",
+        "please",
+        "please do",
+        "sounds good",
+        "looks good",
+    ),
+    *(
+        "lgtm",
+        "go for it",
+        "proceed",
+        "continue",
+        "alright",
+        "all right",
+        "why not",
+        "just this once",
+        "this once",
+    ),
 }
 _ALWAYS_WORDS = {
     "a",
@@ -224,8 +335,31 @@ _ALWAYS_WORDS = {
     "forever",
 }
 _NO_WORDS = {
-    *("n", "no", "nope", "nah", "never", "reject", "deny", "denied", "refuse", "stop", "cancel", "abort", "dont"),
-    *("do not", "not now", "no way", "please dont", "better not", "rather not", "absolutely not", "of course not"),
+    *(
+        "n",
+        "no",
+        "nope",
+        "nah",
+        "never",
+        "reject",
+        "deny",
+        "denied",
+        "refuse",
+        "stop",
+        "cancel",
+        "abort",
+        "dont",
+    ),
+    *(
+        "do not",
+        "not now",
+        "no way",
+        "please dont",
+        "better not",
+        "rather not",
+        "absolutely not",
+        "of course not",
+    ),
 }
 # Words that may mean yes, but also begin instructions: "go on with the other file".
 _INSTRUCTION_STARTS = {"go", "do", "please", "run", "once", "continue"}
@@ -236,7 +370,8 @@ _WORD_PATTERN = r"[^\W\d_]{2,}"
 
 
 class OptionChoice(Struct, frozen=True):
-    """The answer to a question of the model: `labels`, those chosen, or one text of the user's own words.
+    """The answer to a question of the model: `labels`, those chosen,
+    or one text of the user's own words.
 
     Without labels the question is asked again, because of the `problem`; "": the line was empty.
     """
@@ -246,14 +381,20 @@ class OptionChoice(Struct, frozen=True):
 
 
 def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
-    """Return the meaning of the answer to a permission request. `always`: whether that is a possible answer.
+    """Return the meaning of the answer to a permission request. `always`:
+    whether that is a possible answer.
 
-    A number stands for the answer at that position. Two words or more that are not a known answer are `words` for the
-    model. A single unknown word is `unclear`.
+    A number stands for the answer at that position. Two words or more that are not a known answer
+    are `words` for the model. A single unknown word is `unclear`.
     """
-    plain = " ".join(re.sub("['\u2019]", "", line.lower()).replace(",", " ").split()).strip(' .!;:"`')
-    numbers: dict[str, ReplyMeaning] = {"1": "yes", "2": "always", "3": "no"} if always else {"1": "yes", "2": "no"}
-    # "please stop" is a no; "please" alone is a yes, so the text is looked up with and without such words.
+    plain = " ".join(re.sub("['\u2019]", "", line.lower()).replace(",", " ").split()).strip(
+        ' .!;:"`'
+    )
+    numbers: dict[str, ReplyMeaning] = (
+        {"1": "yes", "2": "always", "3": "no"} if always else {"1": "yes", "2": "no"}
+    )
+    # "please stop" is a no; "please" alone is a yes,
+    # so the text is looked up with and without such words.
     without_polite_words = " ".join(re.sub(_POLITE_PATTERN, " ", plain).split())
     for text in (plain, without_polite_words):
         if text in numbers:
@@ -271,7 +412,9 @@ def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
     return "words"
 
 
-def parse_choice(line: str, labels: Sequence[str], *, allows_several: bool, allows_own_words: bool) -> OptionChoice:
+def parse_choice(
+    line: str, labels: Sequence[str], *, allows_several: bool, allows_own_words: bool
+) -> OptionChoice:
     """Return the options that an answer names by their numbers or labels, or the user's own words.
 
     `labels`: those of the options. `allows_several`: more than one may be chosen.
@@ -281,7 +424,9 @@ def parse_choice(line: str, labels: Sequence[str], *, allows_several: bool, allo
     # A whole label first: it may contain a comma or an "and".
     if text.lower() in labels_by_text:
         return OptionChoice([labels_by_text[text.lower()]])
-    pieces = [piece.strip().lower() for piece in re.split(r"[,;&]|\band\b|\n", text) if piece.strip()]
+    pieces = [
+        piece.strip().lower() for piece in re.split(r"[,;&]|\band\b|\n", text) if piece.strip()
+    ]
     # Numbers may also be separated by spaces, and written as `1.`, `#1` or `1)`.
     if all(re.fullmatch(r"[\d\s.#)]+", piece) for piece in pieces):
         pieces = [number for piece in pieces for number in re.findall(r"\d+", piece)]
@@ -289,7 +434,9 @@ def parse_choice(line: str, labels: Sequence[str], *, allows_several: bool, allo
     for piece in pieces:
         if piece.isdecimal() and labels:
             if not (len(piece) < 4 and 0 < int(piece) <= len(labels)):
-                return OptionChoice(problem=f"There is no option {piece[:20]}. Choose from 1 to {len(labels)}.")
+                return OptionChoice(
+                    problem=f"There is no option {piece[:20]}. Choose from 1 to {len(labels)}."
+                )
             chosen_labels.append(labels[int(piece) - 1])
         elif piece in labels_by_text:
             chosen_labels.append(labels_by_text[piece])
@@ -307,7 +454,9 @@ def parse_choice(line: str, labels: Sequence[str], *, allows_several: bool, allo
 
 
 def _has_only(text: str, vocabulary: set[str]) -> bool:
-    """Return whether a text consists of words and phrases of the vocabulary alone, such as "no, stop"."""
+    """Return whether a text consists of words and phrases of the vocabulary alone, such as "no,
+    stop".
+    """
     remainder = text
     for phrase in vocabulary:
         if " " in phrase:

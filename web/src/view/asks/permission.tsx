@@ -1,6 +1,7 @@
 // A permission that waits for the user, with the command or the change that it is about.
 import { useState } from "preact/hooks";
 import { answerPermission } from "../../state/actions";
+import { isBroad, listScopes } from "../../state/scopes";
 import { place, sessions } from "../../state/store";
 import { showHidden } from "../../text/format";
 import type { PermissionRequest } from "../../wire/types";
@@ -22,8 +23,8 @@ const text = (value: unknown): string => (typeof value === "string" ? value : ""
 
 type Step = "choose" | "widen" | "deny";
 
-/** Whether "always" allows more than what is asked now. */
-const isWider = ({ always, patterns }: PermissionRequest): boolean => always.some((each) => !patterns.includes(each));
+/** Whether "always" allows more than what is asked now, or much of a kind at once. */
+const isWider = ({ permission, patterns }: PermissionRequest, always: readonly string[]): boolean => isBroad(permission, always) || always.some((each) => !patterns.includes(each));
 
 const Patterns = ({ patterns }: { patterns: readonly string[] }) => (
   <ul class="ask-patterns">
@@ -39,18 +40,23 @@ export function Permission({ request, more }: { request: PermissionRequest; more
   const [step, setStep] = useState<Step>("choose");
   const [reason, setReason] = useState("");
   const [isSent, setSent] = useState(false);
+  const [scope, setScope] = useState(0);
+  const scopes = listScopes(request);
+  const always = scopes[scope] ?? [];
   const answer = (reply: "once" | "always" | "reject", message = ""): void => {
     setSent(true);
-    void answerPermission(request, reply, message).then((isDone) => isDone || setSent(false));
+    const edited = reply === "always" && always !== request.always ? always : undefined;
+    void answerPermission(request, reply, message, edited).then((isDone) => isDone || setSent(false));
   };
-  const { metadata, always } = request;
+  const { metadata } = request;
   const command = text(metadata["command"]);
   const diff = text(metadata["diff"]);
   const isChild = request.sessionID !== place.value.sessionID;
   const back = (): void => setStep("choose");
-  const allow: Choice = { key: "a", label: <>Always allow {always.length === 1 && <code>{showHidden(always[0]!)}</code>}</>, title: always.join("\n"), act: () => (isWider(request) ? setStep("widen") : answer("always")) };
+  const allow: Choice = { key: "a", label: <>Always allow {always.length === 1 && <code>{showHidden(always[0]!)}</code>}</>, title: always.join("\n"), act: () => (isWider(request, always) ? setStep("widen") : answer("always")) };
+  const widen: Choice = { key: "w", label: scope + 1 < scopes.length ? "Wider" : "Narrower", act: () => setScope((scope + 1) % scopes.length) };
   const choices: Record<Step, Choice[]> = {
-    choose: [{ key: "y", label: "Allow once", kind: "primary", act: () => answer("once") }, ...(always.length > 0 ? [allow] : []), { key: "n", label: "Deny", act: () => setStep("deny") }],
+    choose: [{ key: "y", label: "Allow once", kind: "primary", act: () => answer("once") }, ...(always.length > 0 ? [allow] : []), ...(scopes.length > 1 ? [widen] : []), { key: "n", label: "Deny", act: () => setStep("deny") }],
     widen: [
       { key: "a", label: "Always allow it", kind: "danger", act: () => answer("always") },
       { label: "Back", act: back },
@@ -61,7 +67,7 @@ export function Permission({ request, more }: { request: PermissionRequest; more
     ],
   };
   return (
-    <AskFrame shown={`${request.id} ${step}`} label="Permission" choices={choices[step]} isBusy={isSent} {...(step === "choose" ? {} : { onEscape: back })} {...(step === "deny" ? { onEnter: () => answer("reject", reason) } : {})}>
+    <AskFrame shown={`${request.id} ${step} ${scope}`} label="Permission" choices={choices[step]} isBusy={isSent} {...(step === "choose" ? {} : { onEscape: back })} {...(step === "deny" ? { onEnter: () => answer("reject", reason) } : {})}>
       <h2>
         {TITLES[request.permission] ?? `Allow ${request.permission}?`}
         {more > 0 && <span class="quiet"> {more} more {more === 1 ? "waits" : "wait"}</span>}
