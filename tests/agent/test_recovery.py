@@ -14,13 +14,13 @@ import pytest
 from codeloop.agent.engine import TurnSettings
 from codeloop.agent.moves import Recover, decide_next_move
 from codeloop.agent.recovery import (
-    ABORTED_ERROR,
     CHECK_FIRST_ADVICE,
     INTERRUPTED_ERROR,
     NOT_STARTED_ERROR,
     recover,
 )
 from codeloop.model.testing.script import ScriptedAnswer
+from codeloop.schema.errors import INTERRUPTED_TEXT, ErrorText, MessageAbortedError
 from codeloop.schema.ids import new_id, now_ms
 from codeloop.schema.message import AssistantMessage
 from codeloop.schema.part import (
@@ -126,7 +126,7 @@ async def test_the_next_prompt_closes_what_was_open_and_tells_the_model(tmp_path
         entry = it.view().entries[1]
         assert entry.info.id == left.id
         assert isinstance(entry.info, AssistantMessage)
-        assert entry.info.error == ABORTED_ERROR
+        assert entry.info.error == MessageAbortedError(data=ErrorText(message=INTERRUPTED_TEXT))
         assert entry.info.time.completed is not None
         running, pending = it.calls()
         assert isinstance(running.state, ToolStateError)

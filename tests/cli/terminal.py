@@ -8,6 +8,7 @@ import subprocess
 import time
 import weakref
 
+from codeloop.cli.questions.prompter import READING_SECONDS
 from tests.cli.program import Desk
 
 
@@ -25,6 +26,7 @@ class Terminal:
         self._main, side = pty.openpty()
         self.shown = ""
         self._read = 0
+        self._shown_at = 0.0
         options = desk.options(TERM=term)
         self.child = subprocess.Popen(
             [*desk.quick_command, *arguments],
@@ -53,7 +55,13 @@ class Terminal:
         return self.shown
 
     def type(self, text: str, end: str = "\n") -> None:
-        """Type a line; `end` "": without sending it."""
+        """Type a line; `end` "": without sending it. A question is read first, as a person does."""
+        if self.shown.endswith((": ", "[y/N] ")):
+            time.sleep(max(self._shown_at + READING_SECONDS + 0.05 - time.monotonic(), 0))
+        self.type_at_once(text, end)
+
+    def type_at_once(self, text: str, end: str = "\n") -> None:
+        """Type a line, whatever is shown."""
         os.write(self._main, text.encode() + end.encode())
 
     def end(self, seconds: float = 60) -> int:
@@ -75,5 +83,6 @@ class Terminal:
             data = os.read(self._main, 65_536)
         except OSError:
             return False
+        self._shown_at = time.monotonic()
         self.shown += data.decode("utf-8", "replace").replace("\r\n", "\n")
         return bool(data)

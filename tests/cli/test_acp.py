@@ -2,6 +2,7 @@
 which hold the protocol only.
 """
 
+import base64
 import json
 import sys
 import time
@@ -13,10 +14,13 @@ import pytest
 from tests.cli.editor import Editor, choose, editing, text
 from tests.cli.program import Desk, bash, call, last_work, lives, serving, steps
 from tests.extend.mcp.world import PLAIN
-from tests.support.answers import Answer
+from tests.support.answers import Answer, Call
 from tests.support.http_connection import ReceivedRequest
 
 FORMS = {"elicitation": {"form": {}}, "session": {"notices": {}}}
+DOT = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
 OLD, NEW = "one\ntwo\nthree\n", "one\nTWO\nthree\n"
 
 
@@ -256,6 +260,65 @@ def test_the_models_question_is_a_form_where_the_editor_has_forms_and_a_choice_w
 
 
 @pytest.mark.slow
+def test_several_questions_are_asked_one_after_the_other_where_the_editor_has_no_forms(
+    tmp_path: Path,
+) -> None:
+    desk = Desk(tmp_path)
+    options = [
+        {"label": "Half even", "description": "as banks"},
+        {"label": "Half up", "description": "as shops"},
+    ]
+    questions = [
+        {"question": "How?", "header": "Rounding", "options": options},
+        {
+            "question": "Since when?",
+            "header": "Date",
+            "options": [{"label": "Now", "description": ""}],
+        },
+    ]
+    with serving(steps(call("question", questions=questions), Answer(text="So."))) as model:
+        desk.use(model)
+        with editing(desk, choose("0")) as editor:
+            editor.ask(
+                "session/prompt", sessionId=editor.begin(desk)["sessionId"], prompt=text("Ask")
+            )
+            titles = [params["toolCall"]["title"] for _, params in editor.asked]
+        results = last_work(model).body.rpartition(b'"role":"tool"')[2]
+    assert titles == ["How? (1 of 2)", "Since when? (2 of 2)"]
+    assert b"Half even" in results
+    assert b"Now" in results
+
+
+@pytest.mark.slow
+def test_a_picture_that_a_tool_returns_is_shown_in_the_editor(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "dot.png").write_bytes(DOT)
+
+    def answer(got: ReceivedRequest) -> Answer:
+        # A picture goes to the model as a message of its own.
+        has_seen = b"data:image/png" in got.body or b'"type":"image"' in got.body
+        return (
+            Answer(text="A dot.")
+            if has_seen
+            else Answer(calls=(Call("read", '{"filePath": "dot.png"}'),))
+        )
+
+    with serving(answer) as model:
+        desk.use(model)
+        with editing(desk) as editor:
+            editor.ask(
+                "session/prompt", sessionId=editor.begin(desk)["sessionId"], prompt=text("Look")
+            )
+            content = next(
+                each["content"] for each in editor.updates if each.get("status") == "completed"
+            )
+    pictures = [each["content"] for each in content if each["content"]["type"] == "image"]
+    assert [(each["mimeType"], base64.b64decode(each["data"])) for each in pictures] == [
+        ("image/png", DOT)
+    ]
+
+
+@pytest.mark.slow
 def test_pictures_files_and_unsaved_text_reach_the_model(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     (desk.work / "b.txt").write_text("on the disk\n")
@@ -270,11 +333,16 @@ def test_pictures_files_and_unsaved_text_reach_the_model(tmp_path: Path) -> None
             prompt = [
                 *text("Look at "),
                 {"type": "resource_link", "name": "b.txt", "uri": f"file://{desk.work}/b.txt"},
+                {
+                    "type": "resource_link",
+                    "name": "gone.txt",
+                    "uri": f"file://{desk.work}/gone.txt",
+                },
                 {"type": "resource", "resource": unsaved},
             ]
             editor.ask("session/prompt", sessionId=editor.begin(desk)["sessionId"], prompt=prompt)
         body = model.requests[0].body
-    assert b"Look at @b.txt" in body
+    assert b"Look at @b.txt@gone.txt" in body
     assert b"on the disk" in body
     assert b"not saved yet" in body
 

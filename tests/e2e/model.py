@@ -16,6 +16,8 @@ DELTA_DELAY = 0.015
 """Seconds between two pieces of a streamed answer."""
 SLOW_DELTA_DELAY = 0.1
 """The same, for an answer that is still coming while something else is done."""
+SUMMARY_SECONDS = 2.0
+"""What a summary takes, so that it is seen."""
 WRONG_LINE = "return sum(prices) * count"
 RIGHT_LINE = "return sum(price * count for price, count in zip(prices, counts))"
 CART_SOURCE = f"""def total(prices, counts):
@@ -53,6 +55,26 @@ QUESTION = {
                 {"label": "Half up", "description": "as shops do"},
             ],
         }
+    ]
+}
+TWO_QUESTIONS = {
+    "questions": [
+        {
+            "question": "Which database?",
+            "header": "Database",
+            "options": [
+                {"label": f"Engine {n}", "description": "one of many"} for n in range(1, 8)
+            ],
+        },
+        {
+            "question": "Which pages?",
+            "header": "Pages",
+            "options": [
+                {"label": "Wish lists", "description": ""},
+                {"label": "Coupons", "description": ""},
+            ],
+            "multiple": True,
+        },
     ]
 }
 CLOCK_COMMAND = "for n in $(seq 1 500); do echo tick-$n; sleep 0.2; done"
@@ -95,6 +117,43 @@ ANSWERS_BY_PROMPT: dict[str, tuple[Answer, ...]] = {
     "ask me": (
         Answer(calls=(make_call("question", **QUESTION),)),
         Answer(text="Then it is rounded **half up**.", deltas=0),
+    ),
+    "ask two things": (
+        Answer(calls=(make_call("question", **TWO_QUESTIONS),)),
+        Answer(text="That is noted."),
+    ),
+    "push it": (
+        Answer(calls=(make_call("bash", command="git push origin main", description="Push"),)),
+        Answer(text="It went on."),
+    ),
+    "make three files": (
+        Answer(
+            calls=tuple(
+                replace(
+                    make_call("bash", command=f"touch file-{n}.txt", description="Make"),
+                    id=f"call_{n}",
+                )
+                for n in range(1, 4)
+            )
+        ),
+        Answer(text="The files are made."),
+    ),
+    "call a failing service": (
+        Answer(status=529, body='{"error": {"message": "the service is busy"}}'),
+    ),
+    "show the picture": (
+        Answer(calls=(make_call("read", filePath="picture.png"),)),
+        Answer(text="That is a dot."),
+    ),
+    "send a subagent": (
+        Answer(
+            calls=(
+                make_call(
+                    "task", description="Tell", prompt="tell a held story", subagent_type="general"
+                ),
+            )
+        ),
+        Answer(text="The subagent is done."),
     ),
     "tell a story": (STORY,),
     "tell a held story": (replace(STORY, stall_after=20),),
@@ -167,6 +226,8 @@ PROMPTS: list[str] = []
 def choose(received: ReceivedRequest) -> Answer:
     """Return the next answer to the last thing that a person said."""
     body: dict[str, Any] = json.loads(received.body)
+    if not body.get("tools") and "hand-over note" in json.dumps(body["messages"][0]):
+        return Answer(text="A summary.", hang=SUMMARY_SECONDS)
     if not body.get("tools"):
         return Answer(
             text="Telling a story"

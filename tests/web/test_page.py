@@ -24,6 +24,10 @@ READY = "Open in a browser: "
 PROGRAMS = (
     "speed",
     "work",
+    "asks",
+    "states",
+    "follow",
+    "far",
     "tabs",
     "audit",
     "payloads",
@@ -125,7 +129,7 @@ def test_a_visit(program: str, source: Path, chromium: str, tmp_path: Path) -> N
         pytest.skip("there is no tmux on the PATH: apt-get install tmux")
     here = (
         visit_with_restarts(tmp_path)
-        if program == "restart"
+        if program in {"restart", "states", "follow"}
         else visit(
             tmp_path,
             has_servers=program in {"settings", "several"},

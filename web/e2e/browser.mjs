@@ -53,13 +53,14 @@ export async function picture(page, name) {
 
 /** Stop the turn of the page's session with Escape, pressed twice; again, where the second press came too late. */
 export async function stopTurn(page) {
-  const end = page.locator("text=You stopped this turn.").first();
-  for (let tries = 0; tries < 12 && (await end.count()) === 0; tries++) {
+  const ends = page.locator("text=You stopped this turn.");
+  const before = await ends.count();
+  for (let tries = 0; tries < 12 && (await ends.count()) === before; tries++) {
     await page.keyboard.press("Escape");
     await page.keyboard.press("Escape");
-    await end.waitFor({ timeout: 10_000 }).catch(() => undefined);
+    await ends.nth(before).waitFor({ timeout: 10_000 }).catch(() => undefined);
   }
-  await end.waitFor();
+  await ends.nth(before).waitFor();
 }
 
 /** Type a prompt and send it. */

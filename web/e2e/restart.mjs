@@ -1,21 +1,7 @@
 // The server is killed in the middle of an answer and started again: the page says so, keeps what was typed, and goes on.
 import assert from "node:assert/strict";
-import { spawn } from "node:child_process";
-import { createInterface } from "node:readline";
 import { inBrowser, picture, prompt } from "./browser.mjs";
-
-const { command, cwd } = JSON.parse(process.env.CODELOOP_START);
-
-/** Start the server and wait for its link. */
-async function start() {
-  const [program, ...words] = command;
-  const running = spawn(program, words, { cwd, stdio: ["ignore", "ignore", "pipe"] });
-  for await (const line of createInterface({ input: running.stderr })) {
-    const found = /Open in a browser: (\S+)/.exec(line);
-    if (found) return { running, link: found[1] };
-  }
-  throw new Error("the server did not start");
-}
+import { start } from "./server.mjs";
 
 const first = await start();
 let second;

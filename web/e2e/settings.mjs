@@ -104,8 +104,9 @@ await inBrowser(
     await page.waitForSelector(".ask >> text=Always allow cart.py");
     await page.click(".ask >> text=Wider");
     await page.click(".ask >> text=Always allow *");
-    await page.waitForSelector(".ask >> text=That is broad. Allow it always *");
+    await page.waitForSelector(".ask-wider:has-text('*')");
     await picture(page, "broad");
+    await page.click(".ask >> text=Back");
     await page.click(".ask >> text=Narrower");
     await page.click(".ask >> text=Always allow cart.py");
     await page.waitForSelector(".ask:has-text('Run this command?')");

@@ -17,6 +17,7 @@ await inBrowser(async (open, { browser, allow }) => {
   assert.match(await page.title(), /^\(1\) /);
   assert.equal(await page.textContent(".session.waits .session-age"), "waits");
   await picture(page, "permission");
+  await page.waitForSelector(".ask.seen");
   await page.focus(".ask");
   await page.keyboard.press("y");
   await page.waitForSelector(".closing");

@@ -1,12 +1,13 @@
 // Starts the page: signs the browser in by the link in the address, reads the state, follows the events.
 import { render } from "preact";
 import { applyEvents } from "./state/events";
-import { loadSessions, reload } from "./state/load";
+import { loadSessions, loadStates, reload } from "./state/load";
+import { followDoubts } from "./state/now";
 import { showAddress } from "./state/route";
 import { place } from "./state/store";
 import { fail } from "./state/ui";
 import { warmUp } from "./text/markdown";
-import { isSignedOut, Refused, signIn } from "./wire/api";
+import { isSignedOut, signIn } from "./wire/api";
 import { follow, waitForStream } from "./wire/stream";
 import { App } from "./view/app";
 
@@ -23,7 +24,7 @@ async function start(): Promise<void> {
     await showAddress();
     await loadSessions(place.value.directory);
   } catch (error) {
-    if (!(error instanceof Refused && error.status === 401)) fail(error);
+    fail(error);
   }
 }
 
@@ -43,6 +44,9 @@ async function keepShell(): Promise<void> {
 /** Some proxies keep the beginning of a stream: what is read until it is open is read again then. */
 const STREAM_WAIT = 2_000;
 
+/** Whether the first reading has begun. */
+let isStarted = false;
+
 async function begin(): Promise<void> {
   await useLink().catch(fail);
   await new Promise((resolve) => setTimeout(resolve)); // a task of its own for the first drawing
@@ -51,13 +55,16 @@ async function begin(): Promise<void> {
   render(<App onSignedIn={() => void start()} />, page);
   addEventListener("hashchange", () => void showAddress().catch(fail));
   warmUp();
+  followDoubts();
   void follow({
     onEvents: applyEvents,
-    // Until a directory is shown, nothing was read that may be out of date.
-    onResync: () => void (place.value.directory && reload().catch(fail)),
+    // Until a directory is shown, nothing was read that may be out of date; but reading it may have failed.
+    onResync: () => void (place.value.directory ? reload().catch(fail) : isStarted && start()),
+    onReturn: () => void loadStates().catch(fail),
   });
   // What happens before the stream is open is not heard of, so what is read before that may miss it.
   await waitForStream(STREAM_WAIT);
+  isStarted = true;
   await start();
   if (!isSignedOut.value) await keepShell();
 }

@@ -4,6 +4,7 @@
 
 from base64 import b64encode
 from collections.abc import Callable, Coroutine, Sequence
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -59,8 +60,12 @@ def list_files(blocks: Sequence[PromptBlock]) -> list[FilePartInput]:
                     )
                 )
             case EditorLink():
-                # Other addresses stay mentions in the text: only files are read into the prompt.
-                if block.uri.startswith("file://"):
+                # Other addresses and files that are gone stay mentions in the text:
+                # only files are read.
+                if (
+                    block.uri.startswith("file://")
+                    and Path(unquote(urlsplit(block.uri).path)).exists()
+                ):
                     files.append(
                         FilePartInput(
                             mime=block.mime_type or _TEXT_MIME,

@@ -166,7 +166,7 @@ class QuestionForwarder:
 
     async def _ask_questions(self, request: QuestionRequest) -> None:
         """Ask the questions of the model or of an MCP server: by a web page, a form,
-        or the options of a single one.
+        or their options.
         """
         # The request may have been answered elsewhere, or withdrawn.
         with suppress(OperationError):
@@ -184,8 +184,8 @@ class QuestionForwarder:
                 answers = read_question_form(
                     request, await self._fill_in(form.message, form.schema)
                 )
-            elif len(request.questions) == 1 and request.questions[0].options:
-                answers = await self._choose_answer(request, request.questions[0])
+            elif all(question.options for question in request.questions):
+                answers = await self._choose_answers(request)
             else:
                 await self._client.call(
                     QUESTION_REJECT, RejectQuestion(request_id=request.id, message=NOBODY_MESSAGE)
@@ -223,10 +223,25 @@ class QuestionForwarder:
             return {}
         return _read_object(answer)
 
+    async def _choose_answers(self, request: QuestionRequest) -> list[list[str]] | None:
+        """Have the user answer the questions one after the other; None: one was declined."""
+        answers: list[list[str]] = []
+        for number, question in enumerate(request.questions, 1):
+            position = (
+                f" ({number} of {len(request.questions)})" if len(request.questions) > 1 else ""
+            )
+            answer = await self._choose_answer(f"{request.id}_{number}", question, position)
+            if answer is None:
+                return None
+            answers.append(answer)
+        return answers
+
     async def _choose_answer(
-        self, request: QuestionRequest, question: QuestionInfo
-    ) -> list[list[str]] | None:
-        """Have the user choose one of a question's options; None: declined."""
+        self, call_id: str, question: QuestionInfo, position: str
+    ) -> list[str] | None:
+        """Have the user choose one of a question's options; None: declined.
+        `position`: behind its title.
+        """
         # Editors without forms can still show a permission request: its options
         # stand for the answers.
         options = [
@@ -240,16 +255,16 @@ class QuestionForwarder:
             if option.description
         ]
         request_fields = self._editor.version.build_permission_request(
-            title=escape_controls(question.question),
+            title=escape_controls(question.question) + position,
             details="\n".join(
                 [*([question.document.text, ""] if question.document else []), *descriptions]
             ),
             diffs=[],
-            call={"toolCallId": request.id, "kind": "other", "status": "pending"},
+            call={"toolCallId": call_id, "kind": "other", "status": "pending"},
             directory="",
         )
         option_id = await self._choose(request_fields, options)
-        return [[question.options[int(option_id)].label]] if option_id.isdecimal() else None
+        return [question.options[int(option_id)].label] if option_id.isdecimal() else None
 
     async def _choose(self, request_fields: JSON, options: list[dict[str, str]]) -> str:
         """Return the id of the option that the user chose;

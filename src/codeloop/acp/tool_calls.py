@@ -11,6 +11,7 @@ from codeloop.client.formatting import find_subject
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.part import (
     ToolPart,
+    ToolState,
     ToolStateCompleted,
     ToolStateError,
     ToolStatePending,
@@ -89,6 +90,7 @@ def describe_call(
     ):
         # Only where no content was sent: some editors show both.
         call["rawOutput"] = {"output": state.for_user}
+    call["content"] += _build_pictures(state)
     if locations := _build_locations(state.input, metadata, directory):
         call["locations"] = locations
     if part.tool == "task" and isinstance(child := metadata.get("sessionId"), str):
@@ -179,6 +181,15 @@ def _build_output(tool: str, metadata: JSON, output: str, error: str) -> Iterato
             "console" if tool == "bash" else "",
         )
     yield from _build_notes(metadata, "")
+
+
+def _build_pictures(state: ToolState) -> Iterator[JSON]:
+    """Yield the pictures that a tool has returned, as content."""
+    attachments = state.attachments if isinstance(state, ToolStateCompleted) else None
+    for file in attachments or ():
+        mime, _, data = file.url.removeprefix("data:").partition(";base64,")
+        if mime.startswith("image/") and data:
+            yield {"type": "content", "content": {"type": "image", "mimeType": mime, "data": data}}
 
 
 def _build_notes(metadata: JSON, error: str) -> Iterator[JSON]:

@@ -6,7 +6,7 @@ and it may have changed something.
 
 from codeloop.agent.moves import list_open_calls
 from codeloop.kit import fault_injection
-from codeloop.schema.errors import ErrorText, MessageAbortedError, MessageError
+from codeloop.schema.errors import INTERRUPTED_TEXT, ErrorText, MessageAbortedError, MessageError
 from codeloop.schema.event import (
     PermissionAnswer,
     PermissionReplied,
@@ -41,20 +41,20 @@ CHECK_FIRST_ADVICE = (
 """Advice about an interrupted call, for the model only."""
 NOT_ALLOWED_ERROR = "Interrupted while waiting for permission. It was not run."
 ABORTED_ERROR = MessageAbortedError(data=ErrorText(message="Aborted"))
+_INTERRUPTED_ANSWER_ERROR = MessageAbortedError(data=ErrorText(message=INTERRUPTED_TEXT))
 
 
-def recover(
-    store: Store, session_id: str, entries: tuple[Entry, ...], error: MessageError = ABORTED_ERROR
-) -> None:
-    """Close the open answers, and reject the session's open questions, in one transaction.
+def recover(store: Store, session_id: str, entries: tuple[Entry, ...]) -> None:
+    """Close the answers that a killed program left open, and reject the session's open questions.
     Idempotent.
 
-    `entries`: the open answers only, since each gets `error`, and prompts, which are passed over.
+    It is one transaction. `entries`: only open answers, each of which is stored as interrupted, and
+    prompts, which are passed over.
     """
     events: list[StoredEvent] = []
     for entry in entries:
         if isinstance(entry.info, AssistantMessage):
-            events += make_closing_events(entry.info, entry.parts, error)
+            events += make_closing_events(entry.info, entry.parts, _INTERRUPTED_ANSWER_ERROR)
     events += [
         # Nobody waits for these answers any more: an open question would be shown for ever.
         PermissionReplied(

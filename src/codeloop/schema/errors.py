@@ -68,8 +68,16 @@ class APIError(Wire, tag_field="name", tag="APIError"):
     data: APIErrorData
 
 
+INTERRUPTED_TEXT = "Interrupted: its program ended before the answer did."
+"""The text of the error of an answer that nobody stopped: its program was killed,
+or the machine went off.
+"""
+
+
 class MessageAbortedError(Wire, tag_field="name", tag="MessageAbortedError"):
-    """The user, a signal or a deadline stopped the turn."""
+    """The user, a signal or a deadline stopped the turn;
+    with `INTERRUPTED_TEXT`, its program ended.
+    """
 
     data: ErrorText
 

@@ -28,6 +28,7 @@ from codeloop.schema.bounds.server import SERVER_TURN_ANSWER
 from codeloop.schema.errors import OperationError
 from codeloop.schema.operation import AnyOperation
 from codeloop.schema.operation_table import OPERATIONS, SERVER_OPERATIONS
+from codeloop.server.compression import compress_response
 from codeloop.server.events.hub import Hub
 from codeloop.server.events.routes import make_stream_routes
 from codeloop.server.openapi.document import DOCUMENT_ROUTE
@@ -140,7 +141,9 @@ def _make_endpoint(app: App, operation: AnyOperation) -> Endpoint:
         return result
 
     async def endpoint(request: Request) -> Response:
-        return await _run_and_respond(lambda: run_operation(request))
+        return await compress_response(
+            request, await _run_and_respond(lambda: run_operation(request))
+        )
 
     return endpoint
 
@@ -167,7 +170,9 @@ def _make_messages_endpoint(app: App) -> Endpoint:
         return response
 
     async def endpoint(request: Request) -> Response:
-        return await _run_and_respond(lambda: answer_page(request))
+        return await compress_response(
+            request, await _run_and_respond(lambda: answer_page(request))
+        )
 
     return endpoint
 

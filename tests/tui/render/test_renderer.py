@@ -3,6 +3,7 @@
 import pytest
 
 from codeloop.schema.errors import (
+    INTERRUPTED_TEXT,
     ErrorText,
     MessageAbortedError,
     ProviderAuthData,
@@ -83,6 +84,8 @@ def test_an_error_is_shown_with_what_to_do_and_an_abort_as_a_word() -> None:
     )
     assert "· stopped ·" in aborted
     assert "Aborted by the user" not in aborted
+    killed = plain(draw(end(error=MessageAbortedError(data=ErrorText(message=INTERRUPTED_TEXT)))))
+    assert "· interrupted ·" in killed
 
 
 def test_a_summary_is_a_line_until_it_is_opened() -> None:

@@ -2,15 +2,9 @@
 import { post, ask, get } from "../wire/api";
 import type { FileOutcome, ModelRef, Part, Pty, Session } from "../wire/types";
 import { go } from "./route";
-import { changed, conversationOf, current, offers, place, questions, sessions } from "./store";
+import { changed, conversationOf, current, offers, place, questions, sessions, type MessageView } from "./store";
 import { sendThreads } from "./threads";
-import { attempt, chosenAgent, chosenModel, fail, isTerminalOpen, tell, wantedTerminal } from "./ui";
-
-export interface Attachment {
-  filename: string;
-  mime: string;
-  url: string;
-}
+import { attempt, chosenAgent, chosenModel, fail, insertion, isTerminalOpen, outgoing, tell, wantedTerminal, type Attachment } from "./ui";
 
 const newMessageID = (): string => `msg_${(Date.now() * 4096).toString(16).slice(-12).padStart(12, "0")}${Array.from(crypto.getRandomValues(new Uint8Array(14)), (byte) => "0123456789ABCDEFGHJKMNPQRSTVWXYZ"[byte % 32]).join("")}`;
 
@@ -21,6 +15,14 @@ export function currentModel(): ModelRef | undefined {
   const own = current.value?.model;
   if (own) return { providerID: own.providerID, modelID: own.id };
   return undefined;
+}
+
+/** The model that is shown as the next one: what the server takes where none is chosen is named, too. */
+export function shownModel(): ModelRef | undefined {
+  const first = offers.value.providers[0];
+  const modelID = first && offers.value.defaults[first.id];
+  const ofAgent = offers.value.agents.find((agent) => agent.name === currentAgent())?.model;
+  return currentModel() ?? ofAgent ?? (modelID ? { providerID: first.id, modelID } : undefined);
 }
 
 export function currentAgent(): string {
@@ -35,7 +37,10 @@ async function ensureSession(): Promise<Session> {
   const made = await post<Session>("/session", {}, place.value.directory);
   sessions.value = changed(sessions.value, made.id, made);
   conversationOf(made.id).isLoaded.value = true;
+  // What was chosen for the new session is chosen for the one that it has become.
+  const [agent, model] = [chosenAgent.value, chosenModel.value];
   go({ directory: made.directory, sessionID: made.id });
+  [chosenAgent.value, chosenModel.value] = [agent, model];
   return made;
 }
 
@@ -56,9 +61,19 @@ function mentions(text: string, files: ReadonlySet<string>, directory: string): 
 
 /** Send what was typed: a prompt, a /command or a !shell line. Returns the prompt's id, "" for others. Throws Refused; then nothing was sent. */
 export async function send(text: string, attachments: readonly Attachment[], files: ReadonlySet<string>): Promise<string> {
-  const { id, directory } = await ensureSession();
+  const messageID = newMessageID();
+  outgoing.value = [...outgoing.value, { id: messageID, text }];
+  try {
+    return await deliver(messageID, text, attachments, files);
+  } finally {
+    outgoing.value = outgoing.value.filter((each) => each.id !== messageID);
+  }
+}
+
+async function deliver(messageID: string, text: string, attachments: readonly Attachment[], files: ReadonlySet<string>): Promise<string> {
   const model = currentModel();
   const agent = currentAgent();
+  const { id, directory } = await ensureSession();
   const chosen = { ...(model ? { model } : {}), ...(agent ? { agent } : {}) };
   const attached = attachments.map((each) => ({ type: "file", ...each }));
   const command = /^\/(\S+)\s*([\s\S]*)$/.exec(text);
@@ -69,7 +84,6 @@ export async function send(text: string, attachments: readonly Attachment[], fil
     void attempt(() => post(`/session/${id}/command`, { command: command[1], arguments: command[2], agent: agent || undefined, parts: attached, ...named }, directory));
   } else {
     const parts = [{ type: "text", text }, ...mentions(text, files, directory), ...attached];
-    const messageID = newMessageID();
     await post(`/session/${id}/prompt_async`, { messageID, parts, ...chosen }, directory);
     return messageID;
   }
@@ -78,9 +92,9 @@ export async function send(text: string, attachments: readonly Attachment[], fil
 
 /** Have the model work until the checks of a goal pass. Throws Refused; then nothing was sent. */
 export async function sendGoal(text: string, goal: { checks: string[]; rounds?: number }): Promise<void> {
-  const { id, directory } = await ensureSession();
   const model = currentModel();
   const agent = currentAgent();
+  const { id, directory } = await ensureSession();
   await post(`/session/${id}/prompt_async`, { messageID: newMessageID(), parts: [{ type: "text", text }], goal, ...(model ? { model } : {}), ...(agent ? { agent } : {}) }, directory);
 }
 
@@ -95,6 +109,15 @@ export async function sendComments(): Promise<void> {
     }),
   );
   if (isDone) tell("Your comments are sent");
+}
+
+/** Take a prompt that was not read yet out of the conversation, and put it into the prompt box. */
+export async function takeBack({ info, parts }: MessageView): Promise<void> {
+  const { id, directory } = at();
+  const held = parts.value.map((part) => part.value);
+  const files = held.filter((part) => part.type === "file" && !part.synthetic && part.url?.startsWith("data:"));
+  const isDone = await attempt(() => ask("DELETE", `/session/${id}/message/${info.value.id}`, { directory }));
+  if (isDone) insertion.value = { text: textOf(held), files: files.map((part) => ({ filename: part.filename ?? "file", mime: part.mime ?? "text/plain", url: part.url! })) };
 }
 
 const at = (): { id: string; directory: string } => ({ id: place.value.sessionID, directory: place.value.directory });
@@ -147,9 +170,8 @@ function report(what: string, outcome: FileOutcome | undefined): void {
 
 export async function compact(): Promise<void> {
   const { id, directory } = at();
-  const model = currentModel();
+  const model = shownModel();
   if (!id || !model) return tell("There is nothing to compact.");
-  tell("Compacting…");
   await attempt(() => post(`/session/${id}/summarize`, model, directory));
 }
 
@@ -165,6 +187,15 @@ export async function rename(session: Session, title: string): Promise<void> {
   await attempt(() => ask("PATCH", `/session/${session.id}`, { body: { title }, directory: session.directory }));
 }
 
+/** Put a session away: no list has it any more, its link still leads to it. */
+export async function archive(session: Session): Promise<void> {
+  const body = { time: { archived: Date.now() } };
+  const isDone = await attempt(() => ask("PATCH", `/session/${session.id}`, { body, directory: session.directory }));
+  if (!isDone) return;
+  tell("Archived");
+  if (place.value.sessionID === session.id) newSession(session.directory);
+}
+
 export async function remove(session: Session): Promise<void> {
   const done = await attempt(() => ask("DELETE", `/session/${session.id}`, { directory: session.directory }));
   if (done && place.value.sessionID === session.id) newSession(session.directory);
@@ -172,12 +203,12 @@ export async function remove(session: Session): Promise<void> {
 
 const directoryOf = (sessionID: string): string => sessions.value.get(sessionID)?.directory ?? place.value.directory;
 
-export async function answerPermission(request: { id: string; sessionID: string }, reply: "once" | "always" | "reject", message = "", always?: string[]): Promise<void> {
-  await attempt(() => post(`/permission/${request.id}/reply`, { reply, ...(message ? { message } : {}), ...(always ? { always } : {}) }, directoryOf(request.sessionID)));
+export async function answerPermission(request: { id: string; sessionID: string }, reply: "once" | "always" | "reject", message = "", always?: string[]): Promise<boolean> {
+  return attempt(() => post(`/permission/${request.id}/reply`, { reply, ...(message ? { message } : {}), ...(always ? { always } : {}) }, directoryOf(request.sessionID)));
 }
 
-export async function answerQuestion(request: { id: string; sessionID: string }, answers: string[][]): Promise<void> {
-  await attempt(() => post(`/question/${request.id}/reply`, { answers }, directoryOf(request.sessionID)));
+export async function answerQuestion(request: { id: string; sessionID: string }, answers: string[][]): Promise<boolean> {
+  return attempt(() => post(`/question/${request.id}/reply`, { answers }, directoryOf(request.sessionID)));
 }
 
 export async function rejectQuestion(request: { id: string; sessionID: string }): Promise<void> {

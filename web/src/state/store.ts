@@ -13,6 +13,7 @@ export interface Conversation {
   messages: Signal<MessageView[]>;
   cursor: Signal<string | null>;
   isLoaded: Signal<boolean>;
+  isReadingOlder: boolean;
   todos: Signal<Todo[]>;
   byId: Map<string, MessageView>;
   partsById: Map<string, Signal<Part>>;
@@ -50,6 +51,8 @@ export const sessions = signal<ReadonlyMap<string, Session>>(new Map());
 /** Projects that have a repository, by id. */
 export const projects = signal<ReadonlyMap<string, Project>>(new Map());
 export const areSessionsLoaded = signal(false);
+/** Whether the server has sessions that are older than those that were read. */
+export const hasOlderSessions = signal(false);
 export const statuses = signal<ReadonlyMap<string, Status>>(new Map());
 /** Sessions whose last turn failed, or ended while another session was on the screen. */
 export const outcomes = signal<ReadonlyMap<string, "failed" | "finished">>(new Map());
@@ -67,7 +70,7 @@ const conversations = new Map<string, Conversation>();
 export function conversationOf(sessionID: string): Conversation {
   let found = conversations.get(sessionID);
   if (!found) {
-    found = { messages: signal([]), cursor: signal(null), isLoaded: signal(false), todos: signal([]), byId: new Map(), partsById: new Map() };
+    found = { messages: signal([]), cursor: signal(null), isLoaded: signal(false), isReadingOlder: false, todos: signal([]), byId: new Map(), partsById: new Map() };
     conversations.set(sessionID, found);
   }
   return found;

@@ -1,10 +1,11 @@
 // What the page itself remembers: how it looks, what is open, what was typed.
 import { effect, signal } from "@preact/signals";
+import { Refused } from "../wire/api";
 import { keep, readKept, writeKept } from "./kept";
 
 export type Theme = "system" | "light" | "dark";
 export type Panel = "none" | "review";
-export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline" | "share" | "settings" | "goal" | "compare" | "jobs";
+export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline" | "share" | "settings" | "goal" | "compare" | "delete" | "jobs";
 
 export const theme = keep<Theme>("theme", "system");
 export const diffStyle = keep<"unified" | "split">("diff", "unified");
@@ -32,6 +33,12 @@ export function switchTheme(): void {
   tell(`Theme: ${theme.value}`);
 }
 
+export interface Attachment {
+  filename: string;
+  mime: string;
+  url: string;
+}
+
 export interface Notice {
   text: string;
   isError: boolean;
@@ -49,8 +56,9 @@ function show(text: string, isError: boolean): void {
 
 export const tell = (text: string): void => show(text, false);
 
-/** Show an error in its own words. */
+/** Show an error in its own words. Who is not signed in sees how to, and no error. */
 export function fail(error: unknown): void {
+  if (error instanceof Refused && error.status === 401) return;
   show(error instanceof Error ? error.message : String(error), true);
 }
 
@@ -70,8 +78,11 @@ export const readDraft = (key: string): string => readKept(`draft.${key}`);
 
 export const keepDraft = (key: string, text: string): void => writeKept(`draft.${key}`, text);
 
-/** Text that something else on the page wants in the prompt box. */
-export const insertion = signal("");
+/** Text and files that something else on the page wants in the prompt box. */
+export const insertion = signal<{ text: string; files?: readonly Attachment[] } | null>(null);
+
+/** Prompts that are on their way to the server. */
+export const outgoing = signal<readonly { id: string; text: string }[]>([]);
 
 /** Copy the way that also works where the page came without encryption, as on a phone in one's own network. */
 function copyFromField(text: string): void {

@@ -39,4 +39,6 @@ export const formatNumber = (count: number, noun: string): string => `${count} $
 export const showHidden = (text: string): string => text.replace(/[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u2069\ufeff]/g, (sign) => `\\u${sign.charCodeAt(0).toString(16).padStart(4, "0")}`);
 
 /** Colours and movements of the cursor are no use in a page: text without the terminal's escapes. */
-export const plainOutput = (text: string): string => text.replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g, "").replace(/\r(?!\n)/g, "\n");
+export const plainOutput = (text: string): string => showHidden(withoutEscapes(text));
+
+const withoutEscapes = (text: string): string => text.replaceAll("\r\n", "\n").replace(/\u001b(?:\[[0-?]*[ -/]*[@-~]|\][^\u0007\u001b]*(?:\u0007|\u001b\\)?|[@-Z\\-_])/g, "").replaceAll("\r", "\n");

@@ -2,6 +2,7 @@
 import DOMPurify from "dompurify";
 import { Marked, type Token, type Tokens } from "marked";
 import remend from "remend";
+import { showHidden } from "./format";
 import { highlight } from "./highlight";
 
 const ESCAPES: Record<string, string> = { "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "'": "&#39;" };
@@ -20,9 +21,9 @@ const marked = new Marked({
     },
     // A picture from elsewhere would tell its server who reads this, so it is a link.
     image: ({ href, text }) => (ADDRESS.test(href) ? `<a href="${escape(href)}">${escape(text || href)}</a>` : escape(text || href)),
-    checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
+    checkbox: ({ checked }) => `<span class="task">${checked ? "☑" : "☐"}</span> `,
     table(token: Tokens.Table) {
-      const row = (cells: Tokens.TableCell[], tag: "th" | "td"): string => `<tr>${cells.map((cell) => `<${tag}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("")}</tr>`;
+      const row = (cells: Tokens.TableCell[], tag: "th" | "td"): string => `<tr>${cells.map((cell) => `<${tag}${cell.align ? ` class="${cell.align}"` : ""}>${this.parser.parseInline(cell.tokens)}</${tag}>`).join("")}</tr>`;
       return `<div class="table" tabindex="0"><table><thead>${row(token.header, "th")}</thead><tbody>${token.rows.map((cells) => row(cells, "td")).join("")}</tbody></table></div>`;
     },
   },
@@ -33,6 +34,10 @@ purifier.addHook("afterSanitizeAttributes", (node) => {
   if (node.tagName !== "A") return;
   node.setAttribute("target", "_blank");
   node.setAttribute("rel", "noopener noreferrer nofollow");
+});
+
+purifier.addHook("uponSanitizeElement", (node) => {
+  if (node.nodeType === Node.TEXT_NODE) node.textContent = showHidden(node.textContent ?? "");
 });
 
 const ALLOWED = {

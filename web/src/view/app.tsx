@@ -4,12 +4,12 @@ import { useEffect } from "preact/hooks";
 import { announcement } from "../state/announce";
 import { conversationOf, current, place, waiting } from "../state/store";
 import { dialog, fail, isSidebarOpen, isTerminalOpen, notice, panel, type Dialog } from "../state/ui";
-import { baseName } from "../text/format";
+import { baseName, showHidden } from "../text/format";
 import { isSignedOut } from "../wire/api";
-import { connection } from "../wire/stream";
-import { Asks } from "./asks";
+import { Asks } from "./asks/asks";
 import { ConversationView } from "./conversation";
 import { AgentDialog, CommandDialog, FindDialog, ModelDialog, SessionDialog, TimelineDialog } from "./dialogs/choosers";
+import { DeleteDialog } from "./dialogs/delete";
 import { GoalBar, GoalDialog } from "./dialogs/goal";
 import { ContextDialog, HelpDialog, PairDialog } from "./dialogs/info";
 import { JobsDialog } from "./dialogs/jobs";
@@ -22,6 +22,7 @@ import { Prompt } from "./prompt";
 import { Review } from "./review";
 import { Sidebar } from "./sidebar";
 import { SignIn } from "./sign_in";
+import { Outgoing, StandingLine } from "./standing";
 import { TerminalPanel } from "./terminal_panel";
 import { Todos } from "./tool";
 
@@ -40,6 +41,7 @@ const DIALOGS: Record<Dialog, () => preact.JSX.Element> = {
   timeline: TimelineDialog,
   goal: GoalDialog,
   compare: CompareDialog,
+  delete: DeleteDialog,
   jobs: JobsDialog,
 };
 
@@ -89,11 +91,6 @@ function Dialogs() {
 function Notices() {
   return (
     <>
-      {connection.value === "lost" && !isSignedOut.value && (
-        <p class="connection" role="status">
-          <span class="spinner" /> The connection is lost. Connecting again…
-        </p>
-      )}
       {isLeading.value && <p class="leading">Ctrl+X …</p>}
       {notice.value && (
         <p class={`notice ${notice.value.isError ? "error" : ""}`} role={notice.value.isError ? "alert" : "status"}>
@@ -110,7 +107,7 @@ function Notices() {
 export function App({ onSignedIn }: { onSignedIn: () => void }) {
   useSignalEffect(() => {
     const waits = waiting.value.size > 0 ? `(${waiting.value.size}) ` : "";
-    document.title = `${waits}${current.value?.title ?? "codeloop"}`;
+    document.title = `${waits}${showHidden(current.value?.title ?? "codeloop")}`;
   });
   useEffect(() => {
     const onKeyDown = (event: KeyboardEvent): void => {
@@ -129,6 +126,8 @@ export function App({ onSignedIn }: { onSignedIn: () => void }) {
         {sessionID ? <ConversationView key={sessionID} /> : <Start />}
         <div class="dock">
           <Asks />
+          <Outgoing />
+          {!isSignedOut.value && <StandingLine />}
           {sessionID && <OpenTodos />}
           {sessionID && <GoalBar />}
           <Prompt />

@@ -3,11 +3,11 @@ import { effect, signal, useComputed } from "@preact/signals";
 import { elementScroll, observeElementOffset, observeElementRect, Virtualizer, type VirtualizerOptions } from "@tanstack/virtual-core";
 import { useCallback, useEffect, useLayoutEffect, useReducer, useRef, useState } from "preact/hooks";
 import { isUndoBegun, redo } from "../state/actions";
-import { loadOlder } from "../state/load";
-import { conversationOf, current, isBusy, place, type MessageView } from "../state/store";
-import { fail } from "../state/ui";
+import { loadOlder, loadUntil } from "../state/load";
+import { conversationOf, current, place, type MessageView } from "../state/store";
+import { fail, tell } from "../state/ui";
 import { formatNumber } from "../text/format";
-import { MessageRow, Working } from "./message";
+import { MessageRow } from "./message";
 
 const GUESS = 140;
 const NEAR = 80;
@@ -78,7 +78,11 @@ function useFollow(scroller: { current: HTMLDivElement | null }, inner: { curren
     top.current = box.scrollTop;
     isJumpShown.value = !isAtEnd.current;
   };
-  return { onScroll, isJumpShown, toEnd: () => ((isAtEnd.current = true), toEnd()) };
+  const leaveEnd = (): void => {
+    isAtEnd.current = false;
+    isJumpShown.value = true;
+  };
+  return { onScroll, isJumpShown, leaveEnd, toEnd: () => ((isAtEnd.current = true), toEnd()) };
 }
 
 /** Keeps what is read where it is when older messages come in above it. */
@@ -102,6 +106,26 @@ function useVisible(): { value: readonly MessageView[] } {
   });
 }
 
+let sought = "";
+
+/** Read what is above until the wanted message is there; drawing it shows it. */
+async function findAbove(wanted: string, sessionID: string, directory: string): Promise<void> {
+  if (sought === wanted) return;
+  sought = wanted;
+  const timer = setTimeout(() => tell("Going there…"), 300);
+  try {
+    if (await loadUntil(wanted, sessionID, directory)) return;
+    target.value = "";
+    tell("This message is not in the conversation any more.");
+  } catch (error) {
+    target.value = "";
+    fail(error);
+  } finally {
+    clearTimeout(timer);
+    sought = "";
+  }
+}
+
 export function ConversationView() {
   const { sessionID, directory } = place.value;
   const held = conversationOf(sessionID);
@@ -109,7 +133,7 @@ export function ConversationView() {
   const scroller = useRef<HTMLDivElement>(null);
   const inner = useRef<HTMLDivElement>(null);
   const list = useVirtual(views, scroller);
-  const { onScroll, isJumpShown, toEnd } = useFollow(scroller, inner, sessionID);
+  const { onScroll, isJumpShown, leaveEnd, toEnd } = useFollow(scroller, inner, sessionID);
   const loadAbove = (): void => {
     if (scroller.current && scroller.current.scrollTop < EDGE && held.cursor.value !== null) loadOlder(sessionID, directory).catch(fail);
   };
@@ -120,8 +144,15 @@ export function ConversationView() {
   }, [views.length]);
   useEffect(() => {
     return effect(() => {
-      const index = views.findIndex((view) => view.info.peek().id === target.value);
-      if (index >= 0) list.scrollToIndex(index, { align: "start" });
+      const wanted = target.value;
+      if (!wanted) return;
+      const index = views.findIndex((view) => view.info.peek().id === wanted);
+      if (index >= 0) {
+        target.value = "";
+        leaveEnd(); // before what is drawn for it moves the view back
+        list.scrollToIndex(index, { align: "start" });
+      } else if (!held.byId.has(wanted)) void findAbove(wanted, sessionID, directory);
+      else target.value = ""; // it was undone
     });
   }, [views]);
   // The last messages are drawn first, the others in a task of their own.
@@ -133,7 +164,6 @@ export function ConversationView() {
   }, [views.length > 0]);
   const undone = held.messages.value.length - views.length;
   const isUndoing = isUndoBegun(current.value);
-  const last = views.at(-1);
   return (
     <div class="transcript-frame">
       <div
@@ -153,11 +183,10 @@ export function ConversationView() {
           <div class="virtual" style={{ height: `${list.getTotalSize()}px` }}>
             {list.getVirtualItems().slice(isWhole ? 0 : -FIRST_ROWS).map((item) => (
               <div key={item.key} class="virtual-row" data-index={item.index} ref={(node) => void (node && list.measureElement(node))} style={{ transform: `translateY(${item.start}px)` }}>
-                <MessageRow view={views[item.index]!} isLast={views[item.index] === last} next={views[item.index + 1]} />
+                <MessageRow view={views[item.index]!} next={views[item.index + 1]} />
               </div>
             ))}
           </div>
-          {isBusy.value && last?.info.value.role === "user" && <Working />}
           {undone > 0 && (
             <div class={isUndoing ? "undoing" : "undone"}>
               {formatNumber(undone, "message")} {isUndoing ? "being undone. If this stays, the undo was cut off: undo again." : "undone."}

@@ -1,11 +1,13 @@
 // What can be done, each with its keys: those of the terminal UI, after the leader Ctrl+X.
 import { signal } from "@preact/signals";
-import { abort, compact, fork, lastPrompt, newSession, redo, textOf } from "../state/actions";
+import { abort, archive, compact, fork, lastPrompt, newSession, redo, textOf } from "../state/actions";
 import { toggleNotifications } from "../state/announce";
 import { conversationOf, current, isBusy, place } from "../state/store";
 import { copy, dialog, diffStyle, hasDetails, isSidebarOpen, isTerminalOpen, panel, switchTheme, tell } from "../state/ui";
 import { go } from "../state/route";
+import type { Session } from "../wire/types";
 import { undoTarget } from "./dialogs/undo";
+import { promptBox } from "./prompt_box";
 import { togglePinned } from "./sidebar";
 
 export interface Action {
@@ -36,6 +38,12 @@ function showParent(): void {
   if (parent) go({ directory: place.value.directory, sessionID: parent });
 }
 
+function withSession(work: (session: Session) => unknown): void {
+  if (isBusy.value) tell("Stop the turn first.");
+  else if (current.value) work(current.value);
+  else tell("There is no session yet.");
+}
+
 const actions = {
   palette: { title: "All commands", run: open("commands") },
   new: { title: "New session", key: "n", slash: "new", run: () => newSession() },
@@ -48,6 +56,8 @@ const actions = {
   compact: { title: "Compact the conversation", key: "c", slash: "compact", run: () => void compact() },
   fork: { title: "Fork the session", slash: "fork", run: () => void fork() },
   pin: { title: "Pin or unpin the session", slash: "pin", run: () => place.value.sessionID && togglePinned(place.value.sessionID) },
+  archive: { title: "Archive the session", slash: "archive", run: () => withSession(archive) },
+  delete: { title: "Delete the session", slash: "delete", run: () => withSession(() => void (dialog.value = "delete")) },
   timeline: { title: "Go to a prompt", key: "g", slash: "timeline", run: open("timeline") },
   share: { title: "Share the session as a file", slash: "share", run: () => (place.value.sessionID ? open("share")() : tell("There is nothing to share yet.")) },
   find: { title: "Find in the conversation", key: "f", slash: "find", run: open("find") },
@@ -89,6 +99,9 @@ const isTyping = (target: EventTarget | null): boolean => target instanceof HTML
 const hasSelection = (target: EventTarget | null): boolean =>
   target instanceof HTMLTextAreaElement || target instanceof HTMLInputElement ? target.selectionStart !== target.selectionEnd : !getSelection()?.isCollapsed;
 
+/** When Escape was pressed, if nothing was since. */
+let lastEscape = 0;
+
 /** Handle a key for the whole page. Returns whether it was one of ours. */
 export function handleKey(event: KeyboardEvent): boolean {
   if (event.target instanceof Element && event.target.closest(".xterm")) return false;
@@ -112,21 +125,21 @@ export function handleKey(event: KeyboardEvent): boolean {
     return true;
   }
   if (event.key === "Escape") return handleEscape(event);
+  lastEscape = 0;
   if (event.key === "?" && !isTyping(event.target)) {
     runAction("help");
     return true;
   }
   if (event.key === "/" && !isTyping(event.target)) {
-    document.querySelector<HTMLTextAreaElement>("#prompt")?.focus();
+    promptBox()?.focus();
     return false;
   }
   return false;
 }
 
-let lastEscape = 0;
-
-/** Close what is on top; twice: stop the turn. */
+/** Close what is on top; twice: stop the turn. From the prompt box it leads to the question that waits. */
 function handleEscape(event: KeyboardEvent): boolean {
+  if (!dialog.value && event.target === promptBox()) document.querySelector<HTMLElement>(".ask")?.focus();
   if (dialog.value) dialog.value = null;
   else if (isSidebarOpen.value) isSidebarOpen.value = false;
   else if (panel.value !== "none" && !isTyping(event.target)) panel.value = "none";

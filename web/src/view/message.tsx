@@ -1,7 +1,8 @@
 // One message: what the user wrote, or a step of the answer with its thoughts, words and calls.
 import type { Signal } from "@preact/signals";
 import { useState } from "preact/hooks";
-import { fork, textOf } from "../state/actions";
+import { fork, takeBack, textOf } from "../state/actions";
+import { unread } from "../state/now";
 import { isBusy, place, type MessageView } from "../state/store";
 import { copy, dialog, isReadOnly, panel } from "../state/ui";
 import { describeChanges, describeSideEffects } from "../text/facts";
@@ -9,6 +10,7 @@ import { formatCost, formatCount, formatDuration, formatNumber, shortenPath } fr
 import type { Message, Part } from "../wire/types";
 import { undoTarget } from "./dialogs/undo";
 import { Diff } from "./diff";
+import { FileChip } from "./file_chip";
 import { Icon, IconButton } from "./icons";
 import { Markdown } from "./markdown";
 import { ToolCall } from "./tool";
@@ -26,18 +28,6 @@ function Reasoning({ part }: { part: Part }) {
       </summary>
       <Markdown text={part.text ?? ""} isLive={isLive} />
     </details>
-  );
-}
-
-/** A file that goes with a message. Pictures are shown only when the message holds them. */
-export function FileChip({ part }: { part: Part }) {
-  const isPicture = part.mime?.startsWith("image/") && part.url?.startsWith("data:image/") && !part.url.startsWith("data:image/svg");
-  if (isPicture) return <img class="picture" src={part.url} alt={part.filename ?? "Attached picture"} loading="lazy" />;
-  return (
-    <span class="chip">
-      <Icon name="file" size={14} />
-      {part.filename ?? part.url?.slice(0, 80)}
-    </span>
   );
 }
 
@@ -80,10 +70,10 @@ function Changed({ files }: { files: string[] }) {
 }
 
 /** A message; `next`: the one below it. */
-export function MessageRow({ view, isLast, next }: { view: MessageView; isLast: boolean; next: MessageView | undefined }) {
+export function MessageRow({ view, next }: { view: MessageView; next: MessageView | undefined }) {
   if (view.info.value.role === "user") return <UserMessage view={view} />;
   const isTurnEnd = next ? next.info.value.role === "user" : !isBusy.value;
-  return <AssistantMessage view={view} isLast={isLast} isTurnEnd={isTurnEnd} />;
+  return <AssistantMessage view={view} isTurnEnd={isTurnEnd} />;
 }
 
 const FENCE = /```(\w*)\n([\s\S]*?)\n```/;
@@ -99,6 +89,18 @@ function UserText({ text }: { text: string }) {
         return pieces[index - 1] === "diff" ? <Diff key={index} patch={piece} file="" /> : <pre class="output" key={index} tabindex={0}>{piece}</pre>;
       })}
     </>
+  );
+}
+
+/** What is said below a prompt that no request has held yet. */
+function Unread({ view }: { view: MessageView }) {
+  return (
+    <p class="unread">
+      {isBusy.value ? "Waits: it is read at the next step" : "Not read yet"}
+      <button type="button" class="link" onClick={() => void takeBack(view)}>
+        Take it back
+      </button>
+    </p>
   );
 }
 
@@ -124,6 +126,7 @@ function UserMessage({ view }: { view: MessageView }) {
           </div>
         )}
       </div>
+      {!isReadOnly.value && unread.value.includes(view) && <Unread view={view} />}
       <div class="message-actions">
         <IconButton name="copy" label="Copy this prompt" onClick={() => void copy(words)} />
         {!isReadOnly.value && (
@@ -145,16 +148,14 @@ function UserMessage({ view }: { view: MessageView }) {
   );
 }
 
-function AssistantMessage({ view, isLast, isTurnEnd }: { view: MessageView; isLast: boolean; isTurnEnd: boolean }) {
+function AssistantMessage({ view, isTurnEnd }: { view: MessageView; isTurnEnd: boolean }) {
   const info = view.info.value;
   const parts = view.parts.value;
-  const isWaiting = isLast && isBusy.value && !info.time.completed && parts.every((part) => part.value.type === "step-start");
   return (
     <div class={`answer ${info.summary ? "summary" : ""}`}>
       {parts.map((part) => (
         <PartView key={part.peek().id} part={part} />
       ))}
-      {isWaiting && <Working />}
       {info.error && <ErrorView info={info} />}
       {describeSideEffects(info.facts).map((sentence) => (
         <p key={sentence} class="side-effect">
@@ -166,20 +167,12 @@ function AssistantMessage({ view, isLast, isTurnEnd }: { view: MessageView; isLa
   );
 }
 
-export const Working = () => (
-  <p class="working">
-    <span class="dots" aria-hidden="true">
-      <i />
-      <i />
-      <i />
-    </span>
-    Working
-  </p>
-);
+/** How the server begins to say that nobody stopped a turn: its program ended. */
+const INTERRUPTED = "Interrupted:";
 
 function ErrorView({ info }: { info: Message }) {
   const { name, data } = info.error!;
-  if (name === "MessageAbortedError") return <p class="quiet">You stopped this turn.</p>;
+  if (name === "MessageAbortedError") return <p class="quiet">{data.message?.startsWith(INTERRUPTED) ? data.message : "You stopped this turn."}</p>;
   return (
     <p class="failure" role="alert">
       <strong>The turn failed.</strong> {data.message ?? name}

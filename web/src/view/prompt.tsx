@@ -1,18 +1,16 @@
 // The prompt box: commands behind /, files and agents behind @, pictures by paste or drop. What was typed is kept.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { abort, currentAgent, currentModel, findFiles, send, type Attachment } from "../state/actions";
+import { abort, currentAgent, findFiles, send, shownModel } from "../state/actions";
 import { connection } from "../wire/stream";
 import { current, isBusy, offers, place, untilPlaced } from "../state/store";
-import { dialog, fail, insertion, keepDraft, readDraft } from "../state/ui";
+import { showHidden } from "../text/format";
+import { dialog, fail, insertion, keepDraft, readDraft, type Attachment } from "../state/ui";
 import { completionAt, commandsFor, type Completion } from "./completion";
 import { Icon, IconButton } from "./icons";
 import { runAction } from "./keys";
 
 const MOST_BYTES = 10 * 1024 * 1024;
-
-/** Give the prompt box the focus. */
-export const focusPrompt = (): void => document.querySelector<HTMLTextAreaElement>("#prompt")?.focus();
 
 function readFile(file: File): Promise<Attachment> {
   return new Promise((resolve, reject) => {
@@ -61,7 +59,8 @@ export function Prompt() {
       files.clear();
       places.current++;
     }
-    begun.current = "";
+    // A first prompt that was sent before it was known where the page is, is on its way still.
+    if (before.current) begun.current = "";
     before.current = key;
     asked.current++;
     setText(typed || readDraft(key));
@@ -73,8 +72,9 @@ export function Prompt() {
     () =>
       insertion.subscribe((added) => {
         if (!added) return;
-        insertion.value = "";
-        setText(text.peek() ? `${text.peek().trimEnd()}\n\n${added}` : added);
+        insertion.value = null;
+        setText([text.peek().trimEnd(), added.text].filter(Boolean).join("\n\n"));
+        attachments.value = [...attachments.peek(), ...(added.files ?? [])];
         box.current?.focus();
         requestAnimationFrame(() => box.current && fit(box.current));
       }),
@@ -161,16 +161,16 @@ export function Prompt() {
       void submit();
     }
   };
-  const model = currentModel();
+  const model = shownModel();
   const shown = completion.value;
   return (
     <div class="prompt" onDragOver={(event) => event.preventDefault()} onDrop={(event) => (event.preventDefault(), void attach(event.dataTransfer?.files ?? []))}>
       {shown && shown.items.length > 0 && (
-        <ul class="completions" id="completions" role="listbox" aria-label="Completions">
+        <ul class="completions" id="completions" role="listbox" aria-label="Completions" tabindex={-1}>
           {shown.items.map((item, index) => (
             <li key={item.label} id={`completion-${index}`} role="option" aria-selected={index === chosen.value} ref={(node) => void (index === chosen.value && node?.scrollIntoView({ block: "nearest" }))} onMouseDown={(event) => (event.preventDefault(), accept(index))}>
-              <span class="completion-label">{item.label}</span>
-              <span class="completion-hint">{item.hint}</span>
+              <span class="completion-label">{showHidden(item.label)}</span>
+              <span class="completion-hint">{showHidden(item.hint)}</span>
             </li>
           ))}
         </ul>

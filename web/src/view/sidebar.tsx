@@ -1,10 +1,12 @@
 // The sessions of all projects, newest first, told apart by what they do.
 import { signal, useComputed, useSignal } from "@preact/signals";
+import { useRef } from "preact/hooks";
 import { newSession } from "../state/actions";
 import { readKept, writeKept } from "../state/kept";
 import { addressOf } from "../state/route";
-import { areSessionsLoaded, moodOf, place, projects, rootOf, sessions, type Mood } from "../state/store";
-import { dialog, isSidebarOpen, switchTheme, theme } from "../state/ui";
+import { loadOlderSessions, searchSessions } from "../state/load";
+import { areSessionsLoaded, hasOlderSessions, moodOf, place, projects, rootOf, sessions, type Mood } from "../state/store";
+import { attempt, dialog, isSidebarOpen, switchTheme, theme } from "../state/ui";
 import { baseName, formatAge, showHidden } from "../text/format";
 import type { Session } from "../wire/types";
 import { Icon, IconButton } from "./icons";
@@ -116,6 +118,12 @@ const GroupView = ({ group }: { group: Group }) => (
 export function Sidebar() {
   const query = useSignal("");
   const groups = useComputed(() => groupSessions(query.value));
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const search = (text: string): void => {
+    query.value = text;
+    clearTimeout(timer.current);
+    if (hasOlderSessions.value && text.trim().length > 1) timer.current = setTimeout(() => void attempt(() => searchSessions(text.trim())), 200);
+  };
   return (
     <nav class={`sidebar ${isSidebarOpen.value ? "open" : ""}`} aria-label="Sessions">
       <div class="sidebar-top">
@@ -124,12 +132,17 @@ export function Sidebar() {
       </div>
       <label class="search">
         <Icon name="search" />
-        <input type="search" aria-label="Search sessions" placeholder="Search" value={query.value} onInput={(event) => (query.value = event.currentTarget.value)} />
+        <input type="search" aria-label="Search sessions" placeholder="Search" value={query.value} onInput={(event) => search(event.currentTarget.value)} />
       </label>
       <div class="sidebar-list" tabindex={-1}>
         {groups.value.map((group) => (
           <GroupView key={group.key} group={group} />
         ))}
+        {hasOlderSessions.value && !query.value && (
+          <button type="button" class="show-more" onClick={() => void attempt(loadOlderSessions)}>
+            Show older sessions
+          </button>
+        )}
         {areSessionsLoaded.value && groups.value.length === 0 && <p class="quiet empty">{query.value ? "No session has these words in its title." : "No sessions yet."}</p>}
       </div>
       <div class="sidebar-bottom">

@@ -4,9 +4,11 @@ import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { watchOutput } from "../state/actions";
 import { addressOf } from "../state/route";
-import { place, statuses } from "../state/store";
+import { standing } from "../state/now";
+import { permissions, place, questions, statuses } from "../state/store";
 import type { PlanThread } from "../state/threads";
 import { hasDetails, isReadOnly } from "../state/ui";
+import { FileChip, isPicture } from "./file_chip";
 import { formatDuration, formatNumber, plainOutput, shortenPath, showHidden } from "../text/format";
 import type { Part, Todo, ToolState } from "../wire/types";
 import { Counts, Diff } from "./diff";
@@ -31,6 +33,9 @@ function fileDiff(state: ToolState): { file: string; patch: string; additions: n
   if (!patch) return null;
   return { file: filediff?.file ?? text(state.input["filePath"]), patch, additions: filediff?.additions ?? 0, deletions: filediff?.deletions ?? 0 };
 }
+
+/** The calls whose words would say that they were done. */
+const FAILED: Record<string, string> = { read: "Read", edit: "Edit", write: "Write", apply_patch: "Patch", list: "List", webfetch: "Fetch", websearch: "Web search", grep: "Search", glob: "Search", skill: "Skill", todowrite: "Plan" };
 
 /** What the line of a call says. */
 function describe(tool: string, state: ToolState): Row {
@@ -63,7 +68,7 @@ function describe(tool: string, state: ToolState): Row {
     case "todowrite":
       return { icon: "list", verb: "Planned", subject: todoSummary(input["todos"]) };
     case "question":
-      return { icon: "question", verb: "Asked", subject: questionSummary(input["questions"]), note: answerNote(metadata["answers"]) };
+      return { icon: "question", verb: "Asked", subject: questionSummary(input["questions"], metadata["answers"]) };
     case "plan_exit":
       return { icon: "question", verb: "Plan", subject: state.status === "completed" ? "approved" : "carry it out?", note: threadNote(metadata["threads"]) };
     case "skill":
@@ -73,8 +78,28 @@ function describe(tool: string, state: ToolState): Row {
   }
 }
 
-const questionSummary = (questions: unknown): string => (Array.isArray(questions) ? (questions as { question: string }[]).map((each) => each.question).join(" ") : "");
-const answerNote = (answers: unknown): ComponentChildren => (Array.isArray(answers) ? <span class="answer-note">{answers.flat().join(", ")}</span> : undefined);
+const questionsOf = (questions: unknown): { question: string }[] => (Array.isArray(questions) ? (questions as { question: string }[]) : []);
+function questionSummary(value: unknown, answers: unknown): string {
+  const questions = questionsOf(value);
+  return Array.isArray(answers) && questions.length > 0 ? formatNumber(questions.length, "question") : questions.map((each) => each.question).join(" ");
+}
+
+/** The answers of the user, each under its question. */
+function Answers({ state }: { state: ToolState }) {
+  const answers = state.metadata?.["answers"];
+  if (!Array.isArray(answers)) return null;
+  return (
+    <dl class="answers">
+      {questionsOf(state.input["questions"]).map(({ question }, index) => (
+        <div key={index}>
+          <dt>{showHidden(question)}</dt>
+          <dd>{showHidden([answers[index]].flat().map(text).join(", ")) || "No answer"}</dd>
+        </div>
+      ))}
+    </dl>
+  );
+}
+
 function threadNote(value: unknown): ComponentChildren {
   const threads = Array.isArray(value) ? (value as PlanThread[]) : [];
   const open = threads.filter((thread) => !thread.answer).length;
@@ -174,16 +199,19 @@ export function ToolCall({ part }: { part: Signal<Part> }) {
   const [isOpen, setOpen] = useState<boolean | null>(null);
   if (!state) return null;
   const { icon, verb, subject, note } = describe(tool, state);
-  const isRunning = state.status === "running" || state.status === "pending";
+  const isOpenEnded = state.status === "running" || state.status === "pending";
+  const isDead = isOpenEnded && (isReadOnly.value || standing.value === "interrupted");
+  const isAsked = isOpenEnded && !isDead && [...permissions.value, ...questions.value].some((request) => request.tool?.callID === part.value.callID);
+  const isRunning = isOpenEnded && !isDead && !isAsked;
   const log = tool === "bash" && state.input["run_in_background"] === true ? text(state.metadata?.["outputPath"]) : "";
   const child = text(state.metadata?.["sessionId"]);
   const open = isOpen ?? (hasDetails.value === "yes" || (tool === "edit" && !!fileDiff(state)) || (tool === "plan_exit" && !!state.metadata?.["threads"]));
   const took = state.time?.end ? state.time.end - state.time.start : 0;
   return (
-    <div class={`tool ${state.status}`}>
+    <div class={`tool ${isDead ? "dead" : isAsked ? "asked" : state.status}`}>
       <button type="button" class="tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <span class={`tool-icon ${isRunning ? "spinning" : ""}`}>{isRunning ? <span class="spinner" /> : <Icon name={state.status === "error" ? "cross" : icon} />}</span>
-        <span class="tool-verb">{verb}</span>
+        <span class={`tool-icon ${isRunning ? "spinning" : ""}`}>{isRunning ? <span class="spinner" /> : <Icon name={isDead ? "stop" : state.status === "error" ? "cross" : icon} />}</span>
+        <span class="tool-verb">{isDead ? "Interrupted:" : isAsked ? "Waits for you:" : state.status === "error" && tool in FAILED ? `${FAILED[tool]} failed:` : verb}</span>
         <span class="tool-subject">{showHidden(subject)}</span>
         <span class="tool-note">
           {note}
@@ -193,12 +221,14 @@ export function ToolCall({ part }: { part: Signal<Part> }) {
           <Icon name="chevron" size={14} />
         </span>
       </button>
+      {tool === "question" && <Answers state={state} />}
       {state.error && <p class="tool-error">{state.error}</p>}
       {child && (
         <a class="tool-child" href={addressOf({ directory: place.value.directory, sessionID: child })}>
           {statuses.value.has(child) ? "Watch the subagent" : "Open the subagent's session"}
         </a>
       )}
+      {state.attachments?.filter(isPicture).map((file) => <FileChip key={file.id} part={file} />)}
       {log && !isReadOnly.value && (
         <button type="button" class="tool-child" onClick={() => void watchOutput(log, subject)}>
           Watch its output

@@ -72,12 +72,12 @@ export async function getPage<T>(path: string, directory: string, query: Query):
   return { items: (await response.json()) as T[], cursor: response.headers.get("x-next-cursor") };
 }
 
-/** Exchange a one-time link, or the server's password, for a session of this browser. Throws Refused. */
+/** Exchange a one-time link, or the server's password, for a session of this browser. Throws an error that says why not. */
 export async function signIn(credential: { link: string } | { username: string; password: string }): Promise<void> {
   const bytes = "link" in credential ? null : new TextEncoder().encode(`${credential.username}:${credential.password}`);
   const authorization = "link" in credential ? `Link ${credential.link}` : `Basic ${btoa(String.fromCharCode(...bytes!))}`;
   const response = await fetch("/web/session", { method: "POST", headers: { ...credentials(), authorization }, credentials: "same-origin" });
-  if (!response.ok) throw new Refused(response.status, response.status === 401 ? ("link" in credential ? "This link was used already, or is too old." : "That is not the password.") : await reason(response));
+  if (!response.ok) throw new Error(response.status === 401 ? ("link" in credential ? "This link was used already, or is too old." : "That is not the password.") : await reason(response));
   const { key } = (await response.json()) as { key: string };
   localStorage.setItem(KEY, key);
   isSignedOut.value = false;

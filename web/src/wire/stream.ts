@@ -16,6 +16,8 @@ interface Listener {
   onEvents(events: WireEvent[]): void;
   /** What the page holds may be out of date: read everything again. */
   onResync(): void;
+  /** The server is back, perhaps as another process: what worked and waited may be over without an event. */
+  onReturn(): void;
 }
 
 interface Envelope {
@@ -44,6 +46,7 @@ export async function follow(listener: Listener): Promise<never> {
       await readStream(last, (id, events) => {
         failures = 0;
         if (id) last = id;
+        if (connection.value === "lost") listener.onReturn();
         if (connection.value !== "open") connection.value = "open";
         if (isAfresh || events.some((event) => event.type === "server.resync")) listener.onResync();
         isAfresh = false;

@@ -155,6 +155,7 @@ export interface QuestionRequest {
   id: string;
   sessionID: string;
   questions: Question[];
+  tool?: { messageID: string; callID: string };
 }
 
 export interface Agent {
@@ -162,6 +163,7 @@ export interface Agent {
   description?: string;
   mode: "primary" | "subagent" | "all";
   hidden?: boolean;
+  model?: ModelRef;
 }
 
 export interface Command {

@@ -7,13 +7,14 @@ import os
 import sys
 from collections import deque
 from collections.abc import Callable
+from time import monotonic
 
 from codeloop.cli.output.streams import OutputStream
 from codeloop.cli.output.style import TextStyle, has_colour, paint
 from codeloop.cli.output.text_view import TextView
 from codeloop.cli.output.transcript import print_transcript
 from codeloop.cli.output.view import ViewAbovePrompt
-from codeloop.cli.questions.prompter import DrawCallback
+from codeloop.cli.questions.prompter import READING_SECONDS, DrawCallback, describe_early_line
 from codeloop.kit.text.terminal_text import escape_controls
 from codeloop.schema.api.session_inputs import MessageWithParts
 from codeloop.schema.message import Session
@@ -219,10 +220,22 @@ class LineTerminal:
     async def ask(self, question: str) -> str | None:
         """Ask a question; None at the end of the input."""
         # Output that comes while the question stands there writes the question again below itself.
-        self._question = question
-        self._notes.write_prompt(question)
+        self._question, note = question, ""
         try:
-            return await self.lines.take_answer()
+            while True:
+                shown_at = monotonic()
+                self._notes.write_prompt(note + question)
+                line = await self.lines.take_answer()
+                if (
+                    line is None
+                    or not self.is_attended
+                    or monotonic() - shown_at >= READING_SECONDS
+                ):
+                    return line
+                note = describe_early_line(line)
+                # More than a word is a prompt that was being typed: it waits for its turn.
+                if len(line.split()) > 1:
+                    self.lines.put(line)
         finally:
             self._question = ""
             while self._postponed_draws:

@@ -9,11 +9,27 @@ import os
 import sys
 from collections.abc import Callable
 from contextlib import suppress
+from time import monotonic
 from typing import Protocol
 
 from codeloop.cli.output.streams import ERASE_LINE, OutputStream
+from codeloop.kit.text.terminal_text import one_line
 
 DrawCallback = Callable[[], object]
+
+READING_SECONDS = 0.7
+"""Nobody reads a question faster: a line that ends sooner was begun before the question was there,
+and is no answer.
+"""
+
+
+def describe_early_line(line: str) -> str:
+    """Say that a line came too early to be an answer; nothing for an empty one."""
+    return (
+        f"“{one_line(line, 40)}” came before this could be read, so it is no answer.\n"
+        if line.strip()
+        else ""
+    )
 
 
 class Prompter(Protocol):
@@ -80,16 +96,22 @@ class QuestionPrompter:
 
 async def ask_line(out: OutputStream, question: str) -> str | None:
     """Ask a question, and return the line that is typed after it; None at the end of stdin."""
-    await out.drain()
     import termios
 
-    # Keys that were pressed before the question was shown must not answer it.
-    # The error: the terminal is gone.
-    with suppress(termios.error):
-        termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
-    out.write(question)
-    await out.drain()
-    return await read_line()
+    while True:
+        await out.drain()
+        # Keys that were pressed before the question was shown must not answer it.
+        # The error: the terminal is gone.
+        with suppress(termios.error):
+            termios.tcflush(sys.stdin.fileno(), termios.TCIFLUSH)
+        shown_at = monotonic()
+        out.write(question)
+        await out.drain()
+        line = await read_line()
+        # The rest of a line, of which the beginning was thrown away, may look like an answer.
+        if line is None or monotonic() - shown_at >= READING_SECONDS:
+            return line
+        out.write(describe_early_line(line))
 
 
 async def read_line() -> str | None:

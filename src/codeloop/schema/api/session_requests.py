@@ -47,9 +47,10 @@ class ListSessions(Wire):
 
 
 class ListAllSessions(Wire):
-    """Sessions of every project, newest change first."""
+    """Sessions of every project, newest change first. `search`: in the title."""
 
     limit: Count = 100
+    search: str | None = None
 
 
 class ArchiveTime(Wire):

@@ -21,7 +21,12 @@ from codeloop.client.formatting import (
 )
 from codeloop.kit.text.readable_json import format_json_block
 from codeloop.kit.text.terminal_text import escape_answer_controls, escape_controls, one_line
-from codeloop.schema.errors import MessageAbortedError, get_error_message
+from codeloop.schema.errors import (
+    INTERRUPTED_TEXT,
+    MessageAbortedError,
+    MessageError,
+    get_error_message,
+)
 from codeloop.schema.part import ToolStateRunning
 from codeloop.tui.render.calls.call_renderer import draw_call
 from codeloop.tui.render.calls.folded_calls import draw_fold
@@ -238,12 +243,21 @@ def _list_turn_facts(item: EndItem) -> list[str]:
     facts = [
         one_line(message.agent, _MAX_NAME_LENGTH),
         one_line(message.model_id, _MAX_NAME_LENGTH),
-        "stopped" if isinstance(message.error, MessageAbortedError) else "",
+        _name_stop(message.error),
         format_duration(item.ms),
         f"{item.steps} steps" if item.steps > 1 else "",
         *(describe_changes(message.facts) if message.facts is not None else ()),
     ]
     return [fact for fact in facts if fact]
+
+
+def _name_stop(error: MessageError | None) -> str:
+    """Return the word for a turn that has no other error: the user stopped it,
+    or its program ended.
+    """
+    if not isinstance(error, MessageAbortedError):
+        return ""
+    return "interrupted" if error.data.message == INTERRUPTED_TEXT else "stopped"
 
 
 def _list_usage_facts(item: EndItem) -> list[str]:

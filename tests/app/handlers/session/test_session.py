@@ -206,6 +206,9 @@ async def test_sessions_of_other_projects_are_listed_only_when_all_are_asked_for
             "elsewhere"
         ]
         assert len(await it.client.call(SESSION_EVERYTHING, ListAllSessions())) == 2
+        assert titles(
+            await it.client.call(SESSION_EVERYTHING, ListAllSessions(search="LSEWH"))
+        ) == ["elsewhere"]
 
 
 async def test_children_and_the_task_list_are_given(tmp_path: Path) -> None:

@@ -1,12 +1,12 @@
 // Several models on one prompt: choose them, then their changes, checks, costs and times side by side.
 import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
-import { currentModel } from "../../state/actions";
+import { shownModel } from "../../state/actions";
 import { comparison, keepRow, refreshComparison, removeTrees, startComparison, type Comparison, type Row } from "../../state/compare";
 import { addressOf } from "../../state/route";
 import { moodOf, offers } from "../../state/store";
 import { attempt } from "../../state/ui";
-import { formatCost, formatDuration, showHidden } from "../../text/format";
+import { formatCost, formatDuration, formatNumber, showHidden } from "../../text/format";
 import { Counts, Diff } from "../diff";
 import { close, Frame } from "./frame";
 
@@ -23,7 +23,7 @@ function Form() {
   const prompt = useSignal("");
   const check = useSignal("");
   const query = useSignal("");
-  const own = currentModel();
+  const own = shownModel();
   const chosen = useSignal<readonly string[]>(own ? [`${own.providerID}/${own.modelID}`] : []);
   const isStarting = useSignal(false);
   const all = offers.value.providers.flatMap((provider) => Object.values(provider.models).map((model) => ({ id: `${provider.id}/${model.id}`, name: model.name, provider: provider.name })));
@@ -57,7 +57,7 @@ function Form() {
       </fieldset>
       <div class="dialog-actions">
         <button type="submit" class="button primary" disabled={isStarting.value || chosen.value.length < 2 || !prompt.value.trim()}>
-          Start {chosen.value.length} models
+          Start {formatNumber(chosen.value.length, "model")}
         </button>
         <button type="button" class="button" onClick={close}>
           Cancel

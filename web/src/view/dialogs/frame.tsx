@@ -51,10 +51,21 @@ export interface Choice {
 const MOST = 200;
 
 /** A field and the choices that fit what is typed; Enter takes the marked one. */
-export function Chooser({ title, choices, onChoose, onQuery }: { title: string; choices: readonly Choice[]; onChoose: (id: string) => void; onQuery?: (query: string) => void }) {
+interface ChooserProps {
+  title: string;
+  choices: readonly Choice[];
+  onChoose: (id: string) => void;
+  /** Called with what is typed. */
+  onQuery?: (query: string) => void;
+  /** Whether the choices are those that were found for what is typed, and need no filter. */
+  isFound?: boolean;
+  isSearching?: boolean;
+}
+
+export function Chooser({ title, choices, onChoose, onQuery, isFound = false, isSearching = false }: ChooserProps) {
   const query = useSignal("");
   const at = useSignal(0);
-  const words = onQuery ? [] : query.value.toLowerCase().split(/\s+/).filter(Boolean);
+  const words = isFound ? [] : query.value.toLowerCase().split(/\s+/).filter(Boolean);
   const fitting = choices.filter((choice) => words.every((word) => `${choice.label} ${choice.group ?? ""} ${choice.hint ?? ""}`.toLowerCase().includes(word))).slice(0, MOST);
   const take = (choice: Choice | undefined): void => {
     if (!choice) return;
@@ -98,7 +109,7 @@ export function Chooser({ title, choices, onChoose, onQuery }: { title: string; 
           </li>
         ))}
       </ul>
-      {fitting.length === 0 && <p class="quiet">Nothing fits.</p>}
+      {fitting.length === 0 && <p class="quiet">{isSearching ? "Searching…" : "Nothing fits."}</p>}
     </Frame>
   );
 }

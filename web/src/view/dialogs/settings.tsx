@@ -2,7 +2,7 @@
 import { useSignal, type Signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
-import { currentAgent, currentModel } from "../../state/actions";
+import { currentAgent, shownModel } from "../../state/actions";
 import { toggleNotifications, wantsNotifications } from "../../state/announce";
 import { editor, EDITORS } from "../../state/editor";
 import { current, offers, place } from "../../state/store";
@@ -89,7 +89,7 @@ function ThisSession({ settings }: { settings: Record<string, unknown> }) {
       await ask("PATCH", `/session/${session.id}`, { body: { metadata: { ...session.metadata, profile: value } }, directory: session.directory });
       tell(`From the next call on, profile ${value} holds in this session`);
     });
-  const model = currentModel();
+  const model = shownModel();
   return (
     <section>
       <h3>In this session</h3>

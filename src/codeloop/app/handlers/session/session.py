@@ -122,7 +122,9 @@ async def list_all_sessions(project: Project, args: ListAllSessions) -> list[Ses
         sessions: list[Session] = []
         for path in project.settings.paths.find_databases():
             with suppress(StoreError), closing(open_queries(path)) as queries:
-                sessions += queries.find_sessions(SessionFilter(limit=min(args.limit, NO_LIMIT)))
+                sessions += queries.find_sessions(
+                    SessionFilter(search=args.search, limit=min(args.limit, NO_LIMIT))
+                )
         return sorted(sessions, key=lambda each: -each.time.updated)[: args.limit]
 
     return await asyncio.to_thread(read_sessions)
