@@ -101,7 +101,7 @@ async def test_programs_find_no_editor_and_no_pager_of_the_person(tmp_path: Path
         ("git add -p", "(1/1) Stage this hunk [y,n,q,a,d,e,?]? \n"),
         ("npm init", "Press ^C at any time to quit.\npackage name: (work) \n"),
         ("npm login", "npm notice Log in on https://registry.npmjs.org/\nUsername: "),
-        ("ssh-keygen", "Enter file in which to save the key (/root/.ssh/id_rsa): "),
+        ("ssh-keygen", "Enter file in which to save the key (/home/u/.ssh/id_rsa): "),
         ("read -p 'Name: ' x; echo got $x", "got \n"),
         ("for i in 1; do read -r -p 'Go on? ' x; done", ""),
     ],
