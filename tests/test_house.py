@@ -396,6 +396,7 @@ WRITERS = {
     "automation/fleet/remote/ssh_driver.py": "the job's own folder, which a process writes to",
     "automation/fleet/remote/worker.py": "the worker's own folder, which a process writes to",
     "cli/commands/extend/lsp.py": "the folder of installed language servers",
+    "cli/bootstrap.py": "/dev/null, in place of a closed stream",
     "cli/output/streams.py": "the terminal",
     "cli/target/process_log.py": "the log, which is appended to; it has its own flags against links",
     "cli/commands/serve.py": "/dev/null",

@@ -520,3 +520,17 @@ def test_what_can_not_be_shown_safely_is_escaped_in_names(world: World) -> None:
     )
     origin = Origin(Layer("x", "file", Path("/"), Document('{\n"a": 1}', {"a": 1})), ("a",))
     assert str(origin) == "file:2:6"
+
+
+def test_a_configuration_file_that_leads_nowhere_is_named(world: World) -> None:
+    # The rules in it were meant to hold.
+    link = world.root / "codeloop.json"
+    link.symlink_to("dotfiles/codeloop.json")
+    with pytest.raises(
+        CodeloopError,
+        match=r"codeloop\.json is a link to dotfiles/codeloop\.json, which is not there",
+    ):
+        world.load()
+    (world.root / "dotfiles").mkdir()
+    (world.root / "dotfiles" / "codeloop.json").write_text("{}")
+    assert world.load().warnings == ()

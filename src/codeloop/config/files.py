@@ -16,7 +16,12 @@ def read_text(path: Path, max_bytes: int) -> str | None:
     """
     try:
         content = read_start(path, max_bytes + 1)
-    except (FileNotFoundError, NotADirectoryError):
+    except (FileNotFoundError, NotADirectoryError) as error:
+        # Rules that were meant to hold must not be gone without a word.
+        if path.is_symlink():
+            raise CodeloopError(
+                f"{path} is a link to {path.readlink()}, which is not there. Restore that file, or remove the link."
+            ) from error
         return None
     except OSError as error:
         raise CodeloopError(f"{path} can't be read: {describe_os_error(error)}.") from error

@@ -196,3 +196,10 @@ def test_a_masked_key_shows_at_most_seven_characters(key: str) -> None:
 def test_a_key_is_not_in_the_entrys_repr() -> None:
     assert KEY not in repr(ApiKey(key=KEY, origin="https://a.example"))
     assert "sk-…abcd" in repr(ApiKey(key=KEY))
+
+
+def test_a_pipe_in_place_of_the_file_is_not_waited_for(credentials: Credentials) -> None:
+    credentials.path.parent.mkdir(parents=True)
+    os.mkfifo(credentials.path)
+    with pytest.raises(ModelUnavailable, match=r"can't be read: .*not a regular file"):
+        credentials.find_key("acme", "https://api.acme.example")

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.kit.small_files import create_private_folder, lock, write_atomically
+from codeloop.kit.small_files import create_private_folder, lock, read_start, write_atomically
 from codeloop.model.base_url import parse_origin
 from codeloop.model.errors import ModelUnavailable, WrongKeyOrigin
 from codeloop.schema.errors import CodeloopError
@@ -224,13 +224,13 @@ class Credentials:
 
     def _read_file(self) -> dict[str, msgspec.Raw]:
         try:
-            with self.path.open("rb") as file:
-                data = file.read(CREDENTIALS_BYTES.value + 1)
+            data = read_start(self.path, CREDENTIALS_BYTES.value + 1)
         except (FileNotFoundError, NotADirectoryError):
             return {}
         except OSError as error:
+            reason = error.strerror or str(error)
             raise ModelUnavailable(
-                f"The credentials {self.path} can't be read: {error.strerror}."
+                f"The credentials {self.path} can't be read: {reason}."
             ) from error
         try:
             if len(data) > CREDENTIALS_BYTES.value:

@@ -100,6 +100,19 @@ class Ripgrep:
             return await self.list_files(root, plain, environment, ignore, links)
         return FileList(reader.paths, stop_reason)
 
+    async def count_ignored(
+        self, root: Path, pattern: str | None, environment: Mapping[str, str]
+    ) -> int:
+        """Count the files below `root` that match, those that ignore files hide among them.
+        Raises SearchFailed.
+        """
+        file_filter = FileFilter.parse(pattern and quote_names(pattern, root))
+        reader = NameReader(root, file_filter)
+        await self._run(
+            ["--files", "--no-ignore", *file_filter.options, "--", "./"], root, environment, reader
+        )
+        return len(reader.paths)
+
     async def grep(
         self, root: Path, query: GrepQuery, environment: Mapping[str, str]
     ) -> GrepResult:

@@ -14,6 +14,7 @@ from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import Wire, replace
+from codeloop.tool.builtin.search.ignored_files import note_ignored
 from codeloop.tool.files.file_access import (
     REPEATED_FOLDER,
     check_unmoved,
@@ -82,6 +83,7 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         raise ToolFailure(f"The search failed: {error}") from error
     if not listing.paths:
         await _check_folder(ctx, target, pattern)
+        notes += await note_ignored(ctx, target.path, pattern)
     shown_paths, denial_note = await filter_names(ctx, "glob", list(map(Path, listing.paths)))
     listing = replace(listing, paths=list(map(str, shown_paths)))
     notes += [denial_note] if denial_note else []

@@ -7,6 +7,7 @@ from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.limits import TREE_LIST_LINES
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire
+from codeloop.tool.builtin.search.ignored_files import note_ignored
 from codeloop.tool.files.file_access import check_unmoved, filter_names, resolve_search_target
 from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.grep_query import SearchFailed
@@ -135,6 +136,8 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
         [] if is_complete else ["folders with a count are not shown whole; list them by their path"]
     )
     notes += filter(None, (listing.stop_reason, denial_note, note_links_outside(links)))
+    if not found and not params.ignore:
+        notes += await note_ignored(ctx, target.path, None)
     lines = top.format_lines() or ["  (no files)"]
     output = "\n".join(
         [
