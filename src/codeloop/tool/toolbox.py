@@ -1,6 +1,4 @@
-"""The tools of one project: `Toolbox` lists those that a model is offered,
-and parses and validates its calls.
-"""
+"""The tools of one project: `Toolbox` lists those that a model is offered, and parses and validates its calls."""
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -21,27 +19,15 @@ from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 
 _decode_object = bound_depth(msgspec.json.Decoder(JSON).decode)
 
-_PATCH_MODEL_PATTERNS = (
-    "gpt-5*",
-    "gpt-6*",
-    "*/gpt-5*",
-    "*/gpt-6*",
-    "*openai.gpt-5*",
-    "*openai.gpt-6*",
-    "*codex*",
-)
-"""Models that were trained to change files by patches;
-all others are offered `edit` and `write`.
-"""
+_PATCH_MODEL_PATTERNS = ("gpt-5*", "gpt-6*", "*/gpt-5*", "*/gpt-6*", "*openai.gpt-5*", "*openai.gpt-6*", "*codex*")
+"""Models that were trained to change files by patches; all others are offered `edit` and `write`."""
 
 _PATCH_TOOLS = frozenset({"apply_patch"})
 _TEXT_EDIT_TOOLS = frozenset({"edit", "multiedit", "write"})
 
 
 class PreparedCall(Struct, frozen=True):
-    """A call that can run: the tool, its arguments as a struct,
-    and the JSON object they came from.
-    """
+    """A call that can run: the tool, its arguments as a struct, and the JSON object they came from."""
 
     tool: Tool
     params: msgspec.Struct | JSON
@@ -64,8 +50,7 @@ class PreparedCall(Struct, frozen=True):
 class InvalidToolCall(Struct, frozen=True):
     """A call that can't run. `reason` says why; `input` is its JSON object, empty if it has none.
 
-    `is_unusable`: there is no such tool, or the arguments are not a JSON object;
-    UIs show the tool `invalid`.
+    `is_unusable`: there is no such tool, or the arguments are not a JSON object; UIs show the tool `invalid`.
     """
 
     reason: str
@@ -81,9 +66,7 @@ class InvalidToolCall(Struct, frozen=True):
 
 AnyTool = Tool | BuiltinTool
 FitTools = Callable[[tuple[ToolSpec, ...], int], tuple[ToolSpec, ...]]
-"""Takes specs and the tokens of a model's window (0: unknown);
-returns the specs that may take that much of it.
-"""
+"""Takes specs and the tokens of a model's window (0: unknown); returns the specs that may take that much of it."""
 FindTool = Callable[[str], Tool | None]
 """Takes the name that a model called, and returns the tool; None: there is none."""
 
@@ -108,8 +91,7 @@ class ServerTools(Struct, frozen=True):
 
 
 class Toolbox(Struct, dict=True):
-    """The tools of a project in a fixed order, so that a service's cache of the start
-    of a request stays valid.
+    """The tools of a project in a fixed order, so that a service's cache of the start of a request stays valid.
 
     The contents change only when MCP servers or extensions offer other tools than before.
     `fit_specs` and `find_tool`: see ServerTools.
@@ -122,8 +104,7 @@ class Toolbox(Struct, dict=True):
     def replace_with(self, other: "Toolbox") -> None:
         """Replace the contents of this toolbox by those of another, from the next request on."""
         self.tools, self.fit_specs, self.find_tool = other.tools, other.fit_specs, other.find_tool
-        # The cached properties hold the old tools.
-        # A struct's fields are not in `vars`, so they stay.
+        # The cached properties hold the old tools. A struct's fields are not in `vars`, so they stay.
         vars(self).clear()
 
     @cached_property
@@ -136,9 +117,7 @@ class Toolbox(Struct, dict=True):
         return {tool.name: tool.spec for tool in self.tools}
 
     def list_specs(self, model: str, *rulesets: Ruleset) -> tuple[ToolSpec, ...]:
-        """Return the specs of the tools to offer to a model (by its id):
-        they suit it, and no rule denies them.
-        """
+        """Return the specs of the tools to offer to a model (by its id): they suit it, and no rule denies them."""
         unsuitable = _list_unsuitable_tools(model)
         offers = (
             self._make_spec(tool, rulesets)
@@ -159,28 +138,21 @@ class Toolbox(Struct, dict=True):
     def prepare(
         self, name: str, arguments: str, offered: frozenset[str] | None = None
     ) -> PreparedCall | InvalidToolCall:
-        """Parse and validate a model's call. Mistakes whose meaning is certain are repaired
-        (`tool/repair`) and noted.
+        """Parse and validate a model's call. Mistakes whose meaning is certain are repaired (`tool/repair`) and noted.
 
-        `offered`: the names that the error for an unknown tool lists; None: all.
-        Calls of others are prepared, too.
+        `offered`: the names that the error for an unknown tool lists; None: all. Calls of others are prepared, too.
         """
         # Imported late: a request without calls does not need it.
         from codeloop.tool.repair.calls import match_tool, translate_editor_call
 
         if len(arguments) > TOOL_ARGUMENTS.value:
             reason = f"The arguments of {name} have more than {TOOL_ARGUMENTS.value:,} characters, so it was not run."
-            return InvalidToolCall(
-                reason, {}, is_unusable=False, advice="Make several calls, or use a command."
-            )
+            return InvalidToolCall(reason, {}, is_unusable=False, advice="Make several calls, or use a command.")
         notes: list[str] = []
-        known_name = (
-            name if name in self.tools_by_name else match_tool(name, list(self.tools_by_name))
-        )
+        known_name = name if name in self.tools_by_name else match_tool(name, list(self.tools_by_name))
         schema = self._specs_by_name[known_name].parameters if known_name else {}
         value = _read_arguments(arguments, schema, notes)
-        # Some agents have one tool with commands for all that an editor does,
-        # or an `edit` with a list of edits.
+        # Some agents have one tool with commands for all that an editor does, or an `edit` with a list of edits.
         if isinstance(value, dict) and known_name in {None, "edit"}:
             editor_call = translate_editor_call(name, value)
             if editor_call is not None:
@@ -193,9 +165,7 @@ class Toolbox(Struct, dict=True):
         tool = self.tools_by_name[known_name].implementation
         if isinstance(value, str):
             reason = f"The arguments of {tool.name} {value}."
-            return InvalidToolCall(
-                f"{reason} It takes {format_signature(known_name, schema)}.", {}, is_unusable=True
-            )
+            return InvalidToolCall(f"{reason} It takes {format_signature(known_name, schema)}.", {}, is_unusable=True)
         if tool.schema is not None:
             return PreparedCall(tool, value, value, "; ".join(notes))
         return _validate_call(tool, schema, value, notes)
@@ -203,9 +173,7 @@ class Toolbox(Struct, dict=True):
     def _prepare_unlisted(
         self, name: str, value: JSON | str, offered: frozenset[str] | None
     ) -> PreparedCall | InvalidToolCall:
-        """Prepare a call of a tool that is not in `tools`:
-        one that the model found by searching, else an error.
-        """
+        """Prepare a call of a tool that is not in `tools`: one that the model found by searching, else an error."""
         shown_arguments: JSON = {}
         if isinstance(value, dict):
             server_tool = self.find_tool(name)
@@ -214,24 +182,18 @@ class Toolbox(Struct, dict=True):
             shown_arguments = value
         names = ", ".join(sorted(self.tools_by_name if offered is None else offered))
         return InvalidToolCall(
-            f"There is no tool named {name}. The tools are: {names}.",
-            shown_arguments,
-            is_unusable=True,
+            f"There is no tool named {name}. The tools are: {names}.", shown_arguments, is_unusable=True
         )
 
 
-def _validate_call(
-    tool: Tool, schema: JSON, arguments: JSON, notes: list[str]
-) -> PreparedCall | InvalidToolCall:
+def _validate_call(tool: Tool, schema: JSON, arguments: JSON, notes: list[str]) -> PreparedCall | InvalidToolCall:
     """Convert the arguments of a call to the tool's struct. Repairs are added to `notes`."""
     from codeloop.tool.repair.calls import CallNotSupported, repair_for_tool, repair_parameters
 
     try:
-        # An optional parameter that is null counts as left out:
-        # strict services make their models send every one.
+        # An optional parameter that is null counts as left out: strict services make their models send every one.
         without_nulls = drop_nulls(arguments, schema)
-        # The rules of a tool apply to other agents' parameters,
-        # and again to ours once they are renamed.
+        # The rules of a tool apply to other agents' parameters, and again to ours once they are renamed.
         translated = repair_for_tool(tool.name, without_nulls, notes)
         repaired = repair_for_tool(tool.name, repair_parameters(translated, schema, notes), notes)
     except CallNotSupported as error:
@@ -240,24 +202,18 @@ def _validate_call(
         params = msgspec.convert(repaired, tool.params, strict=False)
     except (msgspec.ValidationError, OverflowError) as error:
         try:
-            unpacked = repair_parameters(
-                drop_nulls(_parse_quoted_values(repaired), schema), schema, notes
-            )
+            unpacked = repair_parameters(drop_nulls(_parse_quoted_values(repaired), schema), schema, notes)
             params = msgspec.convert(unpacked, tool.params, strict=False)
         except (msgspec.ValidationError, OverflowError):
             reason = f"The {tool.name} tool was called with invalid arguments: {error}."
             other_mistakes = f" Also: {'; '.join(dict.fromkeys(notes))}." if notes else ""
             usage = f"It takes {format_signature(tool.name, schema)}."
-            return InvalidToolCall(
-                f"{reason}{other_mistakes}", arguments, is_unusable=False, advice=usage
-            )
+            return InvalidToolCall(f"{reason}{other_mistakes}", arguments, is_unusable=False, advice=usage)
     return PreparedCall(tool, params, repaired, "; ".join(dict.fromkeys(notes)))
 
 
 def _read_arguments(arguments: str, schema: JSON, notes: list[str]) -> JSON | str:
-    """Return the JSON object in a call's arguments, or why there is none.
-    Repairs are added to `notes`.
-    """
+    """Return the JSON object in a call's arguments, or why there is none. Repairs are added to `notes`."""
     from codeloop.tool.repair.arguments import repair_arguments, unwrap_arguments
 
     value = _parse_arguments(unwrap_arguments(arguments, schema))
@@ -276,14 +232,10 @@ def _parse_arguments(arguments: str) -> JSON | str:
     except msgspec.DecodeError as error:
         return f"are not a JSON object: {error}"
     except RecursionError:
-        return (
-            f"are not a JSON object that can be taken: they are nested deeper than {deepest} levels"
-        )
+        return f"are not a JSON object that can be taken: they are nested deeper than {deepest} levels"
     # Counting brackets is cheap; the value is only walked when there are enough of them.
     if arguments.count("[") + arguments.count("{") > deepest and _is_nested_deeper(value, deepest):
-        return (
-            f"are not a JSON object that can be taken: they are nested deeper than {deepest} levels"
-        )
+        return f"are not a JSON object that can be taken: they are nested deeper than {deepest} levels"
     # So is counting commas.
     longest = TOOL_ITEMS.value
     if arguments.count(",") >= longest and _has_longer_list(value, longest):
@@ -301,9 +253,7 @@ def _is_nested_deeper(value: Any, levels: int) -> bool:
 
 
 def _has_longer_list(value: Any, most: int) -> bool:
-    """Return whether a list or an object in a value, or the value itself,
-    has more than `most` items.
-    """
+    """Return whether a list or an object in a value, or the value itself, has more than `most` items."""
     level: list[Any] = [value]
     while level:
         if any(len(each) > most for each in level):
@@ -319,9 +269,7 @@ def _list_members(value: Any) -> list[Any]:
 
 
 def _parse_quoted_values(value: JSON) -> JSON:
-    """Return an object whose lists and objects in the form of JSON text,
-    which models sometimes send, are parsed.
-    """
+    """Return an object whose lists and objects in the form of JSON text, which models sometimes send, are parsed."""
     result: JSON = {}
     for key, item in value.items():
         result[key] = item
@@ -333,9 +281,7 @@ def _parse_quoted_values(value: JSON) -> JSON:
 
 
 def _list_unsuitable_tools(model: str) -> frozenset[str]:
-    """Return the tools that a model (by its id) is not offered,
-    because another one suits it better.
-    """
+    """Return the tools that a model (by its id) is not offered, because another one suits it better."""
     return _TEXT_EDIT_TOOLS if edits_by_patch(model) else _PATCH_TOOLS
 
 
