@@ -400,8 +400,6 @@ SNAPSHOT_BYTES = Limit("snapshot.bytes", 512 * 1024 * 1024, "bytes", "read for o
 SNAPSHOT_IGNORED = Limit(
     "snapshot.ignored", 20_000, "count", "ignored files kept before a destructive command; further ones are left out"
 )
-SNAPSHOT_COPY = Limit("snapshot.copy", 1024 * 1024, "bytes", "a larger ignored file that a script overwrites is lost")
-SNAPSHOT_COPIES = Limit("snapshot.copies", 16 * 1024 * 1024, "bytes", "of all such files together; others are lost")
 # Smaller work trees are scanned in a few milliseconds: docs/decisions/0007.
 SNAPSHOT_WATCH = Limit(
     "snapshot.watch", 3_000, "count", "a work tree with more files is watched instead of scanned again"

@@ -27,3 +27,5 @@ DENIED_ENTRIES = Limit("sandbox.denied", 10_000, "count", "entries of a project 
 SANDBOX_STRAYED = Limit(
     "sandbox.strayed", 2_000, "count", "entries of the private home that are looked at after a command"
 )
+SNAPSHOT_COPY = Limit("snapshot.copy", 1024 * 1024, "bytes", "a larger ignored file that a script overwrites is lost")
+SNAPSHOT_COPIES = Limit("snapshot.copies", 16 * 1024 * 1024, "bytes", "of all such files together; others are lost")
