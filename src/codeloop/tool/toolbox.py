@@ -221,8 +221,8 @@ class Toolbox(Struct, dict=True):
     def _prepare_unlisted(
         self, name: str, value: JSON | str, offered: frozenset[str] | None
     ) -> PreparedCall | InvalidToolCall:
-        """Prepare a call of a tool that is not in `tools`:
-        one that the model found by searching, else an error.
+        """Prepare a call of a tool that is not in `tools`: one that the model found by searching,
+        else an error.
         """
         shown_arguments: JSON = {}
         if isinstance(value, dict):
@@ -245,8 +245,8 @@ def _validate_call(
     from codeloop.tool.repair.calls import CallNotSupported, repair_for_tool, repair_parameters
 
     try:
-        # An optional parameter that is null counts as left out:
-        # strict services make their models send every one.
+        # An optional parameter that is null counts as left out: strict services make
+        # their models send every one.
         without_nulls = drop_nulls(arguments, schema)
         # The rules of a tool apply to other agents' parameters,
         # and again to ours once they are renamed.

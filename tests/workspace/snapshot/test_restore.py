@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from codeloop.schema.limits import SNAPSHOT_COPY
+from codeloop.schema.bounds.sandbox import SNAPSHOT_COPY
 from codeloop.workspace.snapshot.object_store import TreeEntry
 from codeloop.workspace.snapshot.restore import (
     Restoration,

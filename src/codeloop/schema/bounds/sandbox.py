@@ -53,3 +53,9 @@ SANDBOX_STRAYED = Limit(
     "count",
     "entries of the private home that are looked at after a command",
 )
+SNAPSHOT_COPY = Limit(
+    "snapshot.copy", 1024 * 1024, "bytes", "a larger ignored file that a script overwrites is lost"
+)
+SNAPSHOT_COPIES = Limit(
+    "snapshot.copies", 16 * 1024 * 1024, "bytes", "of all such files together; others are lost"
+)

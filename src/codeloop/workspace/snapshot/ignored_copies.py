@@ -8,7 +8,7 @@ import stat
 from msgspec import Struct
 
 from codeloop.kit.guarded_paths import is_secret
-from codeloop.schema.limits import SNAPSHOT_COPIES, SNAPSHOT_COPY
+from codeloop.schema.bounds.sandbox import SNAPSHOT_COPIES, SNAPSHOT_COPY
 from codeloop.workspace.git.planted.entry_changes import is_made_again
 from codeloop.workspace.snapshot.blob import Unreadable, read_regular_file
 
