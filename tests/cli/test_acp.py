@@ -338,6 +338,29 @@ def test_an_editor_that_can_not_say_what_it_holds_costs_nothing(tmp_path: Path) 
 
 
 @pytest.mark.slow
+def test_what_is_allowed_for_the_session_is_asked_once_there_and_again_in_the_next(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    turn = [bash("echo one"), bash("echo two"), Answer(text="Done.")]
+    with serving(steps(*turn, *turn)) as model:
+        desk.use(model, permission={"bash": "ask"})
+        with editing(desk, choose("session")) as editor:
+            for count in (1, 2):
+                opened = (
+                    editor.begin(desk) if count == 1 else editor.ask("session/new", cwd=str(desk.work), mcpServers=[])
+                )
+                editor.ask("session/prompt", sessionId=opened["sessionId"], prompt=text("Run"))
+                assert len(editor.asked) == count
+            kinds = [(each["optionId"], each["kind"]) for each in editor.asked[0][1]["options"]]
+            assert kinds == [
+                ("once", "allow_once"),
+                ("session", "allow_always"),
+                ("always", "allow_always"),
+                ("reject", "reject_once"),
+            ]
+            assert editor.asked[0][1]["options"][1]["name"] == "Allow for this session: every `echo *`"
+
+
+@pytest.mark.slow
 def test_output_is_a_terminal_where_the_editor_shows_those(tmp_path: Path) -> None:
     desk = Desk(tmp_path)
     with serving(steps(bash("echo one; printf '\\033[31mred\\033[0m\\033[2J'; exit 3"), Answer(text="Done."))) as model:

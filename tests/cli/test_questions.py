@@ -163,7 +163,7 @@ def test_a_subagents_question_says_which_one_asks(tmp_path: Path) -> None:
 @pytest.mark.parametrize("columns", [40, 60, 80])
 def test_what_always_allows_fits_the_terminal(columns: int) -> None:
     effect = "every `npm run build --with-many-options *`, `npm run test --and-some-more *` in this project"
-    first, *others = format_always(effect, columns).rstrip("\n").split("\n")
+    first, *others = format_always("  a  allow always: ", effect, columns).rstrip("\n").split("\n")
     assert first.startswith("  a  allow always: every ")
     assert all(row.startswith("     ┆ ") for row in others)
     assert all(len(row) <= columns for row in (first, *others))

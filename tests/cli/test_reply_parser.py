@@ -18,13 +18,14 @@ from codeloop.cli.questions.terminal_questions import OptionChoice, ReplyMeaning
             (each, "yes")
             for each in ("1", " y ", "yeah", "okay", "of course", "do it", "yes, thanks", "ok ok", "please")
         ),
-        *((each, "always") for each in ("a", "always", "2", "yes always", "always please", "Always.")),
+        *((each, "session") for each in ("s", "S", "2", "session", "for this session", "yes, for this session")),
+        *((each, "always") for each in ("a", "always", "3", "yes always", "always please", "Always.")),
         *(
             (each, "no")
-            for each in ("n", "no", "No!", "nope", "no thanks", "3", "don't", "do not", "no, stop", "cancel")
+            for each in ("n", "no", "No!", "nope", "no thanks", "4", "stop", "don't", "do not", "no, stop", "cancel")
         ),
         *((each, "words") for each in ("use another name", "no, use pnpm", "run it with --dry-run first")),
-        *((each, "unclear") for each in ("", "  ", "?", "4", "0", "x", "hmm", "asdf", "12", "yn", "yes but not now")),
+        *((each, "unclear") for each in ("", "  ", "?", "5", "0", "x", "hmm", "asdf", "12", "yn", "yes but not now")),
         *((each, "unclear") for each in ("ok, use pnpm instead", "...", "y n", "yes no", "é", "1 2")),
     ],
 )
@@ -35,6 +36,7 @@ def test_an_answer_to_a_permission(line: str, means: ReplyMeaning) -> None:
 def test_without_an_always_it_can_not_be_chosen() -> None:
     assert parse_reply("a", always=False) == "unclear"
     assert parse_reply("always", always=False) == "unclear"
+    assert parse_reply("s", always=False) == "unclear"
     assert parse_reply("2", always=False) == "no"
     assert parse_reply("3", always=False) == "unclear"
 

@@ -23,7 +23,7 @@ from codeloop.schema.api.answers import (
     RejectQuestion,
 )
 from codeloop.schema.errors import OperationError
-from codeloop.schema.permission import NOBODY_MESSAGE, PermissionRequest, Reply
+from codeloop.schema.permission import NOBODY_MESSAGE, AlwaysScope, PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import JSON, replace
 
@@ -106,6 +106,9 @@ class QuestionForwarder:
         request_text = describe_request(shown_request, requester, _REQUEST_COLUMNS, _MAX_REQUEST_ROWS)
         options = [{"optionId": "once", "name": "Allow once", "kind": "allow_once"}]
         if request_text.always:
+            # The protocol has no kind for the session. Editors that take the first option of a kind take this one.
+            for_session = f"Allow for this session: {request_text.session}"
+            options.append({"optionId": "session", "name": for_session, "kind": "allow_always"})
             name = f"Allow always: {request_text.always}"
             options.append({"optionId": "always", "name": name, "kind": "allow_always"})
         options.append({"optionId": "reject", "name": "Reject", "kind": "reject_once"})
@@ -128,8 +131,10 @@ class QuestionForwarder:
         )
         self._on_call_change(request_fields.get("toolCall") or {})
         option_id = await self._choose(request_fields, options)
-        replies: dict[str, Reply] = {"once": "once", "always": "always"}
-        await self._reply(request, replies.get(option_id, "reject"))
+        replies: dict[str, Reply] = {"once": "once", "session": "always", "always": "always"}
+        await self._reply(
+            request, replies.get(option_id, "reject"), "session" if option_id == "session" else "directory"
+        )
 
     async def _ask_questions(self, request: QuestionRequest) -> None:
         """Ask the questions of the model or of an MCP server: by a web page, a form, or the options of a single one."""
@@ -215,10 +220,11 @@ class QuestionForwarder:
         # An id that was not offered must not count as a permission.
         return option_id if option_id in {option["optionId"] for option in options} else ""
 
-    async def _reply(self, request: PermissionRequest, reply: Reply) -> None:
+    async def _reply(self, request: PermissionRequest, reply: Reply, scope: AlwaysScope) -> None:
         # The request may have been answered elsewhere, or withdrawn.
         with suppress(OperationError):
-            await self._client.call(PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply))
+            answer = AnswerPermission(request_id=request.id, reply=reply, scope=scope)
+            await self._client.call(PERMISSION_REPLY, answer)
 
 
 def _read_object(value: Any) -> JSON:

@@ -9,6 +9,8 @@ from codeloop.schema.wire import JSON, Wire
 
 Action = Literal["allow", "ask", "deny"]
 Reply = Literal["once", "always", "reject"]
+AlwaysScope = Literal["directory", "session"]
+"""Where an "always" holds until it is revoked: in the directory, or in the session and its subagents alone."""
 Profile = Literal["ask", "auto", "plan", "yolo"]
 """The sets of default rules, which come before the user's own: see `permission.defaults`."""
 PROFILES: tuple[Profile, ...] = get_args(Profile)
@@ -141,7 +143,7 @@ class Grant(Wire):
 
 
 class RevokeGrant(Wire):
-    """Revokes an "always" grant, by its id."""
+    """Revokes an "always" grant of a directory or of a session, by its id."""
 
     grant_id: str
 

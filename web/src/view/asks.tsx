@@ -32,7 +32,11 @@ function Permission({ request }: { request: PermissionRequest }) {
   const command = text(metadata["command"]);
   const diff = text(metadata["diff"]);
   const isChild = request.sessionID !== place.value.sessionID;
-  const keys: Record<string, () => void> = { y: () => void answerPermission(request, "once"), a: () => void answerPermission(request, "always"), n: () => setRejecting(true) };
+  const keys: Record<string, () => void> = { y: () => void answerPermission(request, "once"), n: () => setRejecting(true) };
+  if (request.always.length > 0) {
+    keys["s"] = () => void answerPermission(request, "session");
+    keys["a"] = () => void answerPermission(request, "always");
+  }
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.target !== box.current || event.ctrlKey || event.metaKey || event.altKey) return;
     const act = keys[event.key];
@@ -71,6 +75,11 @@ function Permission({ request }: { request: PermissionRequest }) {
           <button type="button" class="button primary" onClick={keys["y"]}>
             Allow once <kbd>y</kbd>
           </button>
+          {request.always.length > 0 && (
+            <button type="button" class="button" title={request.always.join("\n")} onClick={keys["s"]}>
+              Allow for this session <kbd>s</kbd>
+            </button>
+          )}
           {request.always.length > 0 && (
             <button type="button" class="button" title={request.always.join("\n")} onClick={keys["a"]}>
               Always allow {request.always.length === 1 && <code>{showHidden(request.always[0]!)}</code>} <kbd>a</kbd>

@@ -23,8 +23,10 @@ from codeloop.client.questions.requester import Requester, find_requester
 from codeloop.client.slash.commands import is_command
 from codeloop.config.trust.state import TrustChange
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.permission import PermissionRequest, Reply
+from codeloop.schema.api.answers import AnswerPermission
+from codeloop.schema.permission import PermissionRequest
 from codeloop.schema.question import QuestionInfo, QuestionRequest
+from codeloop.schema.wire import replace
 
 VIEW_ALL_LINE = "  v  view all of it\n"
 # About so many rows of a question are not the text of a model: title, answers, prompt.
@@ -33,15 +35,16 @@ FRAME_ROWS = 9
 MIN_TEXT_ROWS = 6
 
 
-async def ask_permission(prompter: Prompter, client: Client, request: PermissionRequest) -> tuple[Reply, str | None]:
-    """Ask for a permission, until the answer is clear; return the reply, and words for the model, if there are any."""
+async def ask_permission(prompter: Prompter, client: Client, request: PermissionRequest) -> AnswerPermission:
+    """Ask for a permission, until the answer is clear; return it, with words for the model, if there are any."""
+    answer = AnswerPermission(request_id=request.id, reply="reject")
     requester = await find_requester(client, request)
     question = _make_permission_question(request, requester, is_full=False)
     problem = ""
     while True:
         line = await prompter.ask(f"{question.text}{problem}{question.letters}, or what to do instead: ")
         if line is None:
-            return "reject", None
+            return answer
         if is_command(line):
             problem = _queue_command(prompter, line)
             continue
@@ -50,13 +53,15 @@ async def ask_permission(prompter: Prompter, client: Client, request: Permission
             continue
         match parse_reply(line, always=question.has_always):
             case "yes":
-                return "once", None
+                return replace(answer, reply="once")
+            case "session":
+                return replace(answer, reply="always", scope="session")
             case "always":
-                return "always", None
+                return replace(answer, reply="always")
             case "no":
-                return "reject", None
+                return answer
             case "words":
-                return "reject", line.strip()
+                return replace(answer, message=line.strip())
             case "unclear":
                 problem = f"“{one_line(line, 40)}” is not an answer here.\n" if line.strip() else ""
 
@@ -65,7 +70,7 @@ class _ShownQuestion(NamedTuple):
     """A permission request as it is asked.
 
     `letters`: the letters that may be typed, such as `y, n`, with `v` to view all of it. `has_always`: `always` is an
-    answer. `is_cut`: only a part of the request's text is shown.
+    answer, and so is `session`. `is_cut`: only a part of the request's text is shown.
     """
 
     text: str
@@ -85,17 +90,18 @@ def _make_permission_question(request: PermissionRequest, requester: Requester, 
     text += title if is_full else ""
     text += "  y  allow once\n"
     if request_text.always:
-        text += format_always(request_text.always, columns)
+        text += format_always("  s  allow for this session: ", request_text.session, columns)
+        text += format_always("  a  allow always: ", request_text.always, columns)
     text += f"  n  deny, and stop the {'subagent' if requester.subagent else 'turn'}\n"
     is_cut = request_text.is_cut and not is_full
     text += VIEW_ALL_LINE if is_cut else ""
-    letters = ["y", *(["a"] if request_text.always else []), "n", *(["v"] if is_cut else [])]
+    letters = ["y", *(["s", "a"] if request_text.always else []), "n", *(["v"] if is_cut else [])]
     return _ShownQuestion(text, ", ".join(letters), has_always=bool(request_text.always), is_cut=is_cut)
 
 
-def format_always(effect: str, columns: int) -> str:
-    """Format the answer "always" with its effect, in rows that fit `columns`; all but the first begin with a mark."""
-    label, separator = "  a  allow always: ", f"\n     {WRAP_MARK.strip()} "
+def format_always(label: str, effect: str, columns: int) -> str:
+    """Format an answer with its effect, in rows that fit `columns`; all but the first begin with a mark."""
+    separator = f"\n     {WRAP_MARK.strip()} "
     return label + separator.join(wrap_line(effect, max(columns - len(label) - 1, 20))) + "\n"
 
 
@@ -191,7 +197,7 @@ async def ask_trust(terminal: OutputStream, settings: ProjectSettings, changes: 
         question = f"“{one_line(answer or '', 40)}” is not an answer here. "
 
 
-ReplyMeaning = Literal["yes", "always", "no", "words", "unclear"]
+ReplyMeaning = Literal["yes", "session", "always", "no", "words", "unclear"]
 
 _YES_WORDS = {
     *("y", "yes", "yep", "yeah", "yup", "ya", "ye", "aye", "ok", "okay", "k", "sure", "fine", "good", "right"),
@@ -223,6 +229,16 @@ _ALWAYS_WORDS = {
     "ya always",
     "forever",
 }
+_SESSION_WORDS = {
+    "s",
+    "session",
+    "this session",
+    "for this session",
+    "allow for this session",
+    "yes for this session",
+    "for the session",
+    "allow for the session",
+}
 _NO_WORDS = {
     *("n", "no", "nope", "nah", "never", "reject", "deny", "denied", "refuse", "stop", "cancel", "abort", "dont"),
     *("do not", "not now", "no way", "please dont", "better not", "rather not", "absolutely not", "of course not"),
@@ -252,7 +268,8 @@ def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
     model. A single unknown word is `unclear`.
     """
     plain = " ".join(re.sub("['\u2019]", "", line.lower()).replace(",", " ").split()).strip(' .!;:"`')
-    numbers: dict[str, ReplyMeaning] = {"1": "yes", "2": "always", "3": "no"} if always else {"1": "yes", "2": "no"}
+    meanings: list[ReplyMeaning] = ["yes", "session", "always", "no"] if always else ["yes", "no"]
+    numbers = {str(number): meaning for number, meaning in enumerate(meanings, 1)}
     # "please stop" is a no; "please" alone is a yes, so the text is looked up with and without such words.
     without_polite_words = " ".join(re.sub(_POLITE_PATTERN, " ", plain).split())
     for text in (plain, without_polite_words):
@@ -260,6 +277,8 @@ def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
             return numbers[text]
         if text in _ALWAYS_WORDS:
             return "always" if always else "unclear"
+        if text in _SESSION_WORDS:
+            return "session" if always else "unclear"
         if _has_only(text, _NO_WORDS):
             return "no"
         if _has_only(text, _YES_WORDS):

@@ -195,7 +195,12 @@ class ServedSessions:
                 form_reply = read_permission_form(request, content)
                 await self._client.call(
                     PERMISSION_REPLY,
-                    AnswerPermission(request_id=request.id, reply=form_reply.reply, message=form_reply.message),
+                    AnswerPermission(
+                        request_id=request.id,
+                        reply=form_reply.reply,
+                        message=form_reply.message,
+                        scope=form_reply.scope,
+                    ),
                 )
             elif (answers := read_question_form(request, content)) is not None:
                 await self._client.call(QUESTION_REPLY, AnswerQuestion(request_id=request.id, answers=answers))

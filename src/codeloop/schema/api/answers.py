@@ -1,7 +1,14 @@
 """Permission requests and questions that wait, the answers to them, and the permissions in force."""
 
 from codeloop.schema.operation import NoArguments, Operation
-from codeloop.schema.permission import PermissionQuery, PermissionRequest, PermissionsInForce, Reply, RevokeGrant
+from codeloop.schema.permission import (
+    AlwaysScope,
+    PermissionQuery,
+    PermissionRequest,
+    PermissionsInForce,
+    Reply,
+    RevokeGrant,
+)
 from codeloop.schema.question import QuestionRequest
 from codeloop.schema.wire import Wire
 
@@ -10,7 +17,7 @@ class AnswerPermission(Wire):
     """Answers a question; `message` goes to the model with a rejection, and the turn then goes on.
 
     Beyond OpenCode's API: `always` is remembered instead of the patterns that were offered. `wider`: the user has
-    seen that it allows more than those; without it, it must not.
+    seen that it allows more than those; without it, it must not. `scope`: where the reply "always" holds.
     """
 
     request_id: str
@@ -18,6 +25,7 @@ class AnswerPermission(Wire):
     message: str | None = None
     always: list[str] | None = None
     wider: bool = False
+    scope: AlwaysScope = "directory"
 
 
 class RespondPermission(Wire):

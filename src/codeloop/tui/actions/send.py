@@ -223,7 +223,12 @@ async def send_answer(client: Client, request: Request, answer: FormAnswer) -> b
         if isinstance(request, PermissionRequest):
             always = None if answer.always is None else list(answer.always)
             reply = AnswerPermission(
-                request_id=request.id, reply=answer.reply, message=answer.message, always=always, wider=answer.wider
+                request_id=request.id,
+                reply=answer.reply,
+                message=answer.message,
+                always=always,
+                wider=answer.wider,
+                scope=answer.scope,
             )
             await client.call(PERMISSION_REPLY, reply)
         elif answer.reply == "reject":

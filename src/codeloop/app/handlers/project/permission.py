@@ -40,7 +40,11 @@ async def answer_request(project: Project, args: AnswerPermission) -> bool:
     if request is None:
         raise OperationError("PermissionNotFoundError", f"Permission request not found: {args.request_id}")
     answer = PermissionAnswer(
-        session_id=request.session_id, request_id=args.request_id, reply=args.reply, message=args.message
+        session_id=request.session_id,
+        request_id=args.request_id,
+        reply=args.reply,
+        message=args.message,
+        scope=args.scope,
     )
     edited_patterns = _find_edited_patterns(args, request) if args.reply == "always" else ()
     if not project.engine.gate.reply(answer, edited_patterns):
