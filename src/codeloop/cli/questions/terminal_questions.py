@@ -269,7 +269,7 @@ def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
     """
     plain = " ".join(re.sub("['\u2019]", "", line.lower()).replace(",", " ").split()).strip(' .!;:"`')
     meanings: list[ReplyMeaning] = ["yes", "session", "always", "no"] if always else ["yes", "no"]
-    numbers = {str(number): meaning for number, meaning in enumerate(meanings, 1)}
+    numbers: dict[str, ReplyMeaning] = {str(number): meaning for number, meaning in enumerate(meanings, 1)}
     # "please stop" is a no; "please" alone is a yes, so the text is looked up with and without such words.
     without_polite_words = " ".join(re.sub(_POLITE_PATTERN, " ", plain).split())
     for text in (plain, without_polite_words):
