@@ -224,7 +224,13 @@ def _read_settings(startup: Startup, extra_layers: tuple[Layer, ...]) -> Project
     found_extensions = _find_extensions(homes, loaded, project_root, paths, trusted=trusted)
     states |= read_file_states(found_extensions.watched_paths).states
     root_warnings = (project_root.warning,) if project_root.warning else ()
-    further_warnings = (*root_warnings, *skills.warnings, *package_warnings, *found_extensions.warnings)
+    further_warnings = (
+        *root_warnings,
+        *skills.warnings,
+        *package_warnings,
+        *found_extensions.warnings,
+        *_find_misplaced_files(project_root.root),
+    )
     return ProjectSettings(
         startup=startup,
         paths=paths,
@@ -287,6 +293,16 @@ def _find_extensions(
     return _FoundExtensions(
         *find_extensions(extended_homes, loaded, project_root, paths, installed_plugins, trusted=trusted)
     )
+
+
+def _find_misplaced_files(root: Path) -> tuple[str, ...]:
+    """Return warnings about tools and plugins in places from which none is loaded."""
+    if not any((root / name).exists() for name in ("tool", "tools", "plugin", "plugins", "opencode.config.ts")):
+        return ()
+    # Imported late, since most projects have no such folder.
+    from codeloop.extend.misplaced_files import warn_misplaced_files
+
+    return tuple(warn_misplaced_files(root))
 
 
 def digest_surroundings(settings: ProjectSettings) -> str:
