@@ -1,5 +1,6 @@
 """Questions in a terminal: what they say, what answers them, and that nothing can pass for one."""
 
+import json
 import os
 import re
 from collections.abc import Callable, Sequence
@@ -158,6 +159,23 @@ def test_a_subagents_question_says_which_one_asks(tmp_path: Path) -> None:
         terminal.end()
     assert "Run a command (bash), for the subagent general “Look around" in shown
     assert "in this project\n" in shown
+
+
+@pytest.mark.slow
+def test_an_answer_for_the_session_is_not_asked_for_again_in_it_and_is_listed_and_revoked(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    with serving(steps(bash("echo one", call_id="1"), bash("echo two", call_id="2"), DONE)) as server:
+        desk.use(server, permission={"bash": "ask"})
+        terminal = Terminal(desk, "run", "--title", "T", "work")
+        shown = terminal.wait_for("y, s, a, n, or what to do instead: ")
+        terminal.type("s")
+        terminal.end()
+    assert "  s  allow for this session: every `echo *`\n" in shown
+    listed = desk.run("permission", "list").stdout
+    assert "bash echo *" in listed
+    assert "its session only" in listed
+    (grant,) = json.loads(desk.run("permission", "list", "--json").stdout)
+    assert "Revoked: 1" in desk.run("permission", "revoke", grant["id"]).stdout
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80])

@@ -30,7 +30,7 @@ _NARROWED_PERMISSIONS = frozenset({"edit", "read"})
 """The permissions for files of the project, of which "always" begins with the file that is asked about."""
 _WIDER_KEY = "w"
 """The key that widens "always": from the file to its folder, to everything, and back to the file."""
-BROAD_NOTICE = "That is broad: {}. Press {} again to allow it from now on{}."
+BROAD_NOTICE = "That is broad: {}. Press {} again to allow it {}{}."
 CONFIRM_REJECT_NOTICE = "Press esc or enter again to reject it and stop the {}."
 SESSION_NOTICE = "Press s again to allow it for this session."
 _SESSION_KEY = "s"
@@ -194,8 +194,10 @@ class PermissionForm:
                 self._ask_reason(self._reason)
 
     def _make_broad_notice(self, choice: str) -> str:
-        effect = describe_always(self._request, for_session=choice == "session")
-        return BROAD_NOTICE.format(effect, choice[0], ", or e to edit it" if self._can_edit else "")
+        is_for_session = choice == "session"
+        effect = describe_always(self._request, for_session=is_for_session)
+        scope = "for this session" if is_for_session else "from now on"
+        return BROAD_NOTICE.format(effect, choice[0], scope, ", or e to edit it" if self._can_edit else "")
 
     def begin_text(self, text: str) -> bool:
         """Open the entry of the reason with a typed text that is not a key of the form. Return True: there is one."""
