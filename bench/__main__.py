@@ -8,7 +8,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from bench import subjects
+from bench import ratios, subjects
 from bench.bench_run import BenchRun
 from bench.budgets import BUDGETS, Budget, Unit
 from bench.suite import run_measurements
@@ -37,6 +37,9 @@ def parse_arguments(argv: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--against-env", action="append", default=[], metavar="NAME=VALUE", help="its environment")
     parser.add_argument("--against-name", metavar="NAME", help="what to call it in the table")
     parser.add_argument("--against-version", metavar="COMMAND", help="how it says its version")
+    parser.add_argument(
+        "--store-ratios", action="store_true", help="later runs are compared with the ratios of this one"
+    )
     options = parser.parse_args(argv)
     names = [budget.name for budget in BUDGETS]
     if unknown := [name for name in options.only if not any(is_wanted(budget, [name]) for budget in BUDGETS)]:
@@ -99,7 +102,10 @@ def make_table(budgets: Sequence[Budget], subject_names: Sequence[str], values: 
 
 
 def main(argv: Sequence[str]) -> int:
-    """Measure and print the table. Return the exit code: 1 when a measurement failed, 2 for a wrong command line."""
+    """Measure and print the table.
+
+    Return the exit code: 1 when a measurement failed or a ratio has grown, 2 for a wrong command line.
+    """
     options = parse_arguments(argv)
     agents = [subjects.make_codeloop()]
     if options.against is not None:
@@ -110,7 +116,8 @@ def main(argv: Sequence[str]) -> int:
         except ValueError as error:
             print(error, file=sys.stderr)
             return 2
-    budgets = [budget for budget in BUDGETS if is_wanted(budget, options.only)]
+    stored = ratios.read_stored()
+    budgets = [ratios.set_allowance(budget, stored) for budget in BUDGETS if is_wanted(budget, options.only)]
     with temporary_folder("codeloop-bench-") as folder:
         bench = BenchRun([subjects.install_subject(agent, folder) for agent in agents], options.runs, folder)
         failures = run_measurements(bench, frozenset(budget.name for budget in budgets))
@@ -125,9 +132,16 @@ def main(argv: Sequence[str]) -> int:
         allowed = {budget.name: {"unit": budget.unit, "at_most": budget.at_most} for budget in budgets}
         report = {"machine": machine, "runs": options.runs, "budgets": allowed, "measured": figures}
         options.json.write_text(json.dumps(report, indent=2) + "\n")
+    own = {name: value for (agent, name), value in bench.values.items() if agent == agents[0].name}
+    grown = ratios.list_grown(own, stored)
+    if options.store_ratios:
+        ratios.store(own)
+        grown = []
     for failure in failures:
         print(f"could not measure: {failure}", file=sys.stderr)
-    return 1 if failures else 0
+    for line in grown:
+        print(f"{line}: find out why, or accept it with --store-ratios", file=sys.stderr)
+    return 1 if failures or grown else 0
 
 
 if __name__ == "__main__":

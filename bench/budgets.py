@@ -54,19 +54,48 @@ def _list_adapter_budgets(name: str, protocol: str) -> tuple[Budget, ...]:
     return (*budgets, Budget(f"adapter-{name}-answer", None, answer, "times", 1.1))
 
 
+RATIO_SUBJECTS = {
+    "version": "codeloop --version",
+    "answer": "run, scripted model, one text answer",
+    "first-call": "the first bash call of a process, over one answer",
+    "step": "one more step with one trivial bash call",
+}
+"""What is compared with the loop of plain Python (`ratios.py`), by the end of the row's name."""
+COUNT_SUBJECTS = ("version", "answer")
+"""Those whose instructions are counted, too."""
+
+
+def _list_ratio_budgets() -> tuple[Budget, ...]:
+    # The stored ratios are their budgets, see `ratios.py`.
+    return (
+        *(
+            Budget(f"ratio-{name}", None, f"{text}: CPU against a loop of plain Python", "times")
+            for name, text in RATIO_SUBJECTS.items()
+        ),
+        *(
+            Budget(f"count-{name}", None, f"{RATIO_SUBJECTS[name]}: instructions against those of the loop", "times")
+            for name in COUNT_SUBJECTS
+        ),
+    )
+
+
 BUDGETS = (
+    *_list_ratio_budgets(),
     Budget("version", 1, "codeloop --version, whole process", "ms", 80),
     Budget("answer", 2, "run, scripted model, one text answer", "ms", 300),
     Budget("answer-cpu", 2, "  the same: CPU of the process and its children", "ms"),
     Budget("answer-memory", 2, "  the same: peak memory", "MB", 45),
     Budget("answer-python", 2, "  the same: CPU against that of `python -c pass`", "times"),
-    Budget("answer-modules", 2, "  the same: modules imported", "count", 440),
+    Budget("answer-modules", 2, "  the same: modules imported", "count", 433),
     Budget("http", 2, "run, model over HTTP, one text answer", "ms"),
     Budget("http-cpu", 2, "  the same: CPU of the process and its children", "ms"),
     Budget("http-memory", 2, "  the same: peak memory", "MB"),
     Budget("step", 3, "one more step with one trivial bash call", "ms", 8),
     Budget("step-cpu", 3, "  the same: CPU of the process and its children", "ms", 8),
     Budget("step-cpu-pi", 3, "  the same: against that of pi, which has no sandbox", "times", 0.8),
+    Budget("steps-cpu-pi", 3, "50 steps, the first one with what it loads: CPU against that of pi", "times", 1.0),
+    Budget("steps-pi", 3, "  the same: time against that of pi", "times", 1.0),
+    Budget("answer-cpu-pi", 3, "one text answer over HTTP: CPU against that of pi", "times", 0.6),
     Budget("deltas", 4, "20,000 streamed deltas, over the one-answer run", "ms", 350),
     Budget("deltas-cpu", 4, "  the same: CPU of the process and its children", "ms"),
     Budget("deltas-memory", 4, "  the same: peak memory", "MB"),

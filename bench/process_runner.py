@@ -79,7 +79,7 @@ def run_command(command: Command, timeout_seconds: float = 300.0) -> Sample:
 def count_imports(command: Command) -> int | None:
     """Run a Python program and return how many modules it imported, those of the interpreter's start included.
 
-    None: it is no Python program. Python prints a line for each import to stderr, after a line of headings.
+    None: it is not a Python program. Python prints a line for each import to stderr, after a line of headings.
     """
     environ = {**command.environ, "PYTHONPROFILEIMPORTTIME": "1"}
     done = subprocess.run(

@@ -161,7 +161,7 @@ def _parse_scenario(text: str) -> Scenario:
         case "answer" | "steps" | "deltas" | "drip" | "paced" if detail.isdigit():
             return Scenario(kind, int(detail))
         case _:
-            raise argparse.ArgumentTypeError(f"{text} is no scenario: {SCENARIO_FORMS}")
+            raise argparse.ArgumentTypeError(f"{text} is not a scenario: {SCENARIO_FORMS}")
 
 
 def main() -> None:

@@ -1,7 +1,7 @@
 """`python -m bench.session_growth`: samples the resources of one process while a session has thousands of turns.
 
 The session is compacted many times. Memory, descriptors, threads and tasks must not grow with it. The figures are
-written as JSON, and a plot as PNG. It takes minutes, and is no part of `make bench`.
+written as JSON, and a plot as PNG. It takes minutes, and is not part of `make bench`.
 """
 
 import argparse

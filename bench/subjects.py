@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from bench.peers import make_path
 from bench.process_runner import Command
 
 PROMPT = "hi"
@@ -72,10 +73,12 @@ exec pi --offline --provider bench --model m -p "$3"
 
 
 def find_pi() -> Subject | None:
-    """Return pi, an agent that starts commands without a sandbox; None if it is not on the PATH."""
-    if shutil.which("pi") is None:
+    """Return pi, an agent that starts commands without a sandbox; None if neither `bench.peers` nor the PATH has it."""
+    path = make_path()
+    if shutil.which("pi", path=path) is None:
         return None
-    return Subject("pi", ("sh", "-c", _PI_PROGRAM, "sh", "{url}", "{home}", "{prompt}"), ("pi", "--version"))
+    argv = ("sh", "-c", _PI_PROGRAM, "sh", "{url}", "{home}", "{prompt}")
+    return Subject("pi", argv, ("pi", "--version"), environ={"PATH": path})
 
 
 def make_other(line: str, environ: Sequence[str], name: str | None, version: str | None = None) -> Subject:

@@ -19,6 +19,7 @@ from bench import (
     mcp_servers,
     permission,
     project_facts,
+    ratios,
     recorded_requests,
     rendering,
     replay_script,
@@ -35,6 +36,7 @@ from bench import (
     worktrees,
 )
 from bench.bench_run import BenchRun
+from bench.budgets import COUNT_SUBJECTS, RATIO_SUBJECTS
 from bench.process_runner import MeasurementFailed, count_imports, run_command
 from bench.scenario_server import Scenario, ScenarioServer
 
@@ -99,23 +101,26 @@ def measure_http(bench: BenchRun) -> None:
 
 
 def compare_with_pi(bench: BenchRun) -> None:
-    """Measure the CPU of a step against one of pi, in turn, where pi is installed."""
+    """Measure an answer and steps against those of pi, in turn, where pi is installed."""
     pi = subjects.find_pi()
     if pi is None:
         return
-    ours, theirs = bench.codeloop, subjects.install_subject(pi, bench.folder)
-    with ScenarioServer(ONE_STEP) as one, ScenarioServer(MANY_STEPS) as many:
+    agents = (bench.codeloop, subjects.install_subject(pi, bench.folder))
+    scenarios = {"answer": ANSWER, "one": ONE_STEP, "many": MANY_STEPS}
+    with ExitStack() as stack:
+        urls = {name: stack.enter_context(ScenarioServer(scenario)).url for name, scenario in scenarios.items()}
         medians = bench.measure_medians(
             {
-                f"{each.subject.name} {name}": each.fill(each.subject.argv, server.url)
-                for each in (ours, theirs)
-                for name, server in (("one", one), ("many", many))
+                f"{each.subject.name} {name}": each.fill(each.subject.argv, url)
+                for each in agents
+                for name, url in urls.items()
             }
         )
-    our_step, their_step = (
-        medians[f"{each.subject.name} many"].cpu - medians[f"{each.subject.name} one"].cpu for each in (ours, theirs)
-    )
-    bench.put_own("step-cpu-pi", our_step / their_step)
+    ours, theirs = ({name: medians[f"{each.subject.name} {name}"] for name in scenarios} for each in agents)
+    bench.put_own("answer-cpu-pi", ours["answer"].cpu / theirs["answer"].cpu)
+    bench.put_own("step-cpu-pi", (ours["many"].cpu - ours["one"].cpu) / (theirs["many"].cpu - theirs["one"].cpu))
+    bench.put_own("steps-cpu-pi", (ours["many"].cpu - ours["answer"].cpu) / (theirs["many"].cpu - theirs["answer"].cpu))
+    bench.put_own("steps-pi", (ours["many"].wall - ours["answer"].wall) / (theirs["many"].wall - theirs["answer"].wall))
 
 
 def measure_request_bodies(bench: BenchRun) -> None:
@@ -138,6 +143,8 @@ def measure_late_step(bench: BenchRun) -> None:
 
 
 MEASUREMENTS: dict[Callable[[BenchRun], None], tuple[str, ...]] = {
+    ratios.measure_ratios: tuple(f"ratio-{name}" for name in RATIO_SUBJECTS),
+    ratios.count_ratios: tuple(f"count-{name}" for name in COUNT_SUBJECTS),
     measure_version: ("version",),
     measure_scripted_answer: ("answer", "answer-cpu", "answer-memory", "answer-python", "answer-modules"),
     measure_http: (
@@ -152,7 +159,7 @@ MEASUREMENTS: dict[Callable[[BenchRun], None], tuple[str, ...]] = {
         "drip",
         "drip-cpu",
     ),
-    compare_with_pi: ("step-cpu-pi",),
+    compare_with_pi: ("answer-cpu-pi", "step-cpu-pi", "steps-cpu-pi", "steps-pi"),
     measure_request_bodies: ("overhead", "prefix"),
     measure_late_step: ("late-step",),
     request_cost.measure_request_cost: (

@@ -23,7 +23,7 @@ class Review:
 
 
 async def main(directory: str = ".") -> int:
-    async with codeloop.open(directory, profile="plan") as project:  # `plan` reads, and changes nothing
+    async with codeloop.open(directory, profile="read-only") as project:  # it reads, and changes nothing
         answer = await project.ask(
             "Review the changes that `git diff HEAD` shows. Look at the code around them before you judge.",
             result=Review,

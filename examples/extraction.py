@@ -31,7 +31,7 @@ class Invoice(msgspec.Struct):
 
 async def main(*files: str) -> list[Invoice]:
     found: list[Invoice] = []
-    async with codeloop.open(".", profile="plan") as project:
+    async with codeloop.open(".", profile="read-only") as project:
         for file in files:
             try:
                 answer = await project.ask("Read the invoice out of the file.", files=[file], result=Invoice)

@@ -20,7 +20,7 @@ class Plan:
 
 
 async def main(task: str, directory: str = ".") -> Plan:
-    async with codeloop.open(directory, profile="plan") as project:
+    async with codeloop.open(directory, profile="read-only") as project:
 
         async def advised(role: str, what: str) -> str:
             session = await project.session(title=role, limits=codeloop.TurnLimits(steps=15, seconds=300))

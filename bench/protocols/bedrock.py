@@ -122,7 +122,7 @@ def check_request(path: str, body: bytes) -> str | None:
     except ValueError:
         return "The request is not valid JSON"
     if unknown := request.keys() - REQUEST_FIELDS:
-        return f"1 validation error detected: {min(unknown)} is no field"
+        return f"1 validation error detected: {min(unknown)} is not a field"
     if len(path.partition("?")[0].split("/")) != 4:
         return "The provided model identifier is invalid."
     messages: list[Block] = request.get("messages") or []

@@ -128,5 +128,5 @@ def _check_calls(index: int, calls: list[Message]) -> str | None:
         except (TypeError, ValueError):
             arguments = None
         if not isinstance(arguments, dict):
-            return f"messages.{index}.tool_calls: function.arguments is no JSON object"
+            return f"messages.{index}.tool_calls: function.arguments is not JSON object"
     return None

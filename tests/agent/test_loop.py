@@ -15,7 +15,7 @@ from codeloop.schema.api.session_inputs import PROMPT_ASYNC, Prompt, RunLimits, 
 from codeloop.schema.errors import APIError, APIErrorData
 from codeloop.schema.live_events import PartDelta, SessionIdle
 from codeloop.schema.message import AssistantMessage, UserMessage
-from codeloop.schema.part import StepFinishPart, StepStartPart, TextPart, ToolStateCompleted, ToolStateError
+from codeloop.schema.part import StepFinishPart, StepStartPart, TextPart, ToolPart, ToolStateCompleted, ToolStateError
 from tests.support.scripted_project import (
     check_turns,
     join_texts,
@@ -203,6 +203,25 @@ async def test_a_limit_ends_the_turn_and_the_next_prompt_goes_on(
         assert answer.stop.reason == "limit"
         assert words in answer.stop.message
         assert len(it.model.requests) == steps
+        again = await it.prompt("go on")
+        assert again.stop is not None
+        assert again.stop.reason == "done"
+        check_turns(it.model.requests[-1].messages)
+
+
+@pytest.mark.parametrize("limits", [RunLimits(tokens=50), RunLimits(cost=0.0005)])
+async def test_the_calls_of_the_answer_that_reaches_a_limit_are_not_run(tmp_path: Path, limits: RunLimits) -> None:
+    info = ModelInfo(provider_id="p", id="m", name="M", prices=Prices(input=10))
+    calls = (make_call("bash", command="touch mark"), make_call("bash", command="touch mark2"))
+    async with open_scripted_project(tmp_path, [make_answer(*calls), DONE], info=info) as it:
+        answer = await it.prompt(limits=limits)
+        assert answer.stop is not None
+        assert answer.stop.reason == "limit"
+        assert not list((tmp_path / "work").glob("mark*"))
+        parts = [part for entry in it.view().entries for part in entry.parts if isinstance(part, ToolPart)]
+        errors = [part.state.error for part in parts if isinstance(part.state, ToolStateError)]
+        assert len(errors) == 2
+        assert all(error.startswith("Not run: the limit of ") for error in errors)
         again = await it.prompt("go on")
         assert again.stop is not None
         assert again.stop.reason == "done"

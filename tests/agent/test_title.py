@@ -34,7 +34,7 @@ class WithSmall(SingleModel):
 
 
 class WithCheap(SingleModel):
-    """One model that is no small one, but the only one of its provider. `asked`: what it was sent."""
+    """One model that is not a small one, but the only one of its provider. `asked`: what it was sent."""
 
     def __init__(self, model: ScriptedModel) -> None:
         super().__init__(model)

@@ -176,6 +176,10 @@ def test_agent_model_and_profile_are_chosen_and_told_to_the_editor(tmp_path: Pat
             assert editor.last("current_mode_update")["currentModeId"] == "plan"
             chosen = editor.ask("session/set_config_option", sessionId=session_id, configId="profile", value="ask")
             assert {each["id"]: each["currentValue"] for each in chosen["configOptions"]}["profile"] == "ask"
+            # By its former name.
+            chosen = editor.ask("session/set_config_option", sessionId=session_id, configId="profile", value="plan")
+            assert {each["id"]: each["currentValue"] for each in chosen["configOptions"]}["profile"] == "read-only"
+            editor.ask("session/set_config_option", sessionId=session_id, configId="profile", value="ask")
             wrong = editor.ask("session/set_config_option", sessionId=session_id, configId="model", value="a/b")
             assert wrong["code"] == -32602
             editor.ask("session/prompt", sessionId=session_id, prompt=text("Plan it"))
@@ -516,3 +520,29 @@ def test_what_leaves_the_sandbox_runs_in_the_editors_terminal_where_that_is_want
             session_id = editor.begin(desk, terminal=True)["sessionId"]
             editor.ask("session/prompt", sessionId=session_id, prompt=text("Push"))
             assert not any(method.startswith("terminal/") for method, _ in wants)
+
+
+@pytest.mark.slow
+def test_always_begins_with_the_file_and_what_is_broad_is_asked_about_again(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    offers: list[list[str]] = []
+    chosen = iter(("always", "always:1", "always:1"))
+
+    def decide(_method: str, params: Any) -> Any:
+        offers.append([option["name"] for option in params["options"]])
+        return {"outcome": {"outcome": "selected", "optionId": next(chosen)}}
+
+    writes = [call("write", call_id=name, filePath=name, content="x\n") for name in ("a.py", "b.py", "c.py")]
+    with serving(steps(*writes, Answer(text="Done."))) as model:
+        desk.use(model, permission={"edit": "ask"})
+        with editing(desk, decide) as editor:
+            session_id = editor.begin(desk)["sessionId"]
+            editor.ask("session/prompt", sessionId=session_id, prompt=text("Write"))
+    first, second, sure = offers
+    assert first[1:3] == [
+        "Allow always: changing `a.py` in this project",
+        "Allow always: every file change in this project",
+    ]
+    assert second[1] == "Allow always: changing `b.py` in this project", "the first one was for its file"
+    assert sure[1:] == ["Yes, that broad: always every file change in this project", "Reject"]
+    assert (desk.work / "c.py").exists()

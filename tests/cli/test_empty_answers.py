@@ -1,4 +1,4 @@
-"""An answer without anything in it, twice, is no turn that is done: a script must see that."""
+"""An answer without anything in it, twice, is not a turn that is done: a script must see that."""
 
 from pathlib import Path
 

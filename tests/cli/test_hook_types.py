@@ -1,4 +1,4 @@
-"""Rows of `hooks` that are no commands, and what a row's answer does to the turn, under the real program."""
+"""Rows of `hooks` that are not commands, and what a row's answer does to the turn, under the real program."""
 
 import json
 import shlex

@@ -110,7 +110,8 @@ def test_the_log_says_what_was_decided_by_which_rule_written_where(tmp_path: Pat
 
 
 @pytest.mark.parametrize(
-    ("profile", "code", "written"), [("ask", 5, False), ("auto", 0, True), ("plan", 0, False), ("yolo", 0, True)]
+    ("profile", "code", "written"),
+    [("ask", 5, False), ("auto", 0, True), ("plan", 0, False), ("read-only", 0, False), ("yolo", 0, True)],
 )
 def test_a_profile_decides_about_edits(tmp_path: Path, profile: str, code: int, *, written: bool) -> None:
     desk = Desk(tmp_path)

@@ -63,7 +63,7 @@ def with_subagent(main: Choose, sub: Choose) -> Choose:
                 "Change calc.py (edit)",
                 "  │ -    return a - b",
                 "  │ +    return a + b",
-                "  a  allow always: every file change",
+                "  a  allow always: changing `calc.py`",
             ],
         ),
         (
@@ -169,6 +169,8 @@ def test_an_answer_for_the_session_is_not_asked_for_again_in_it_and_is_listed_an
         terminal = Terminal(desk, "run", "--title", "T", "work")
         shown = terminal.wait_for("y, s, a, n, or what to do instead: ")
         terminal.type("s")
+        assert "Answer s again to allow it for this session." in terminal.wait_for(END)
+        terminal.type("s")
         terminal.end()
     assert "  s  allow for this session: every `echo *`\n" in shown
     listed = desk.run("permission", "list").stdout
@@ -176,6 +178,29 @@ def test_an_answer_for_the_session_is_not_asked_for_again_in_it_and_is_listed_an
     assert "its session only" in listed
     (grant,) = json.loads(desk.run("permission", "list", "--json").stdout)
     assert "Revoked: 1" in desk.run("permission", "revoke", grant["id"]).stdout
+
+
+@pytest.mark.slow
+def test_always_begins_with_the_file_and_what_is_broad_must_be_said_twice(tmp_path: Path) -> None:
+    desk = Desk(tmp_path)
+    (desk.work / "calc.py").write_text("a = 1\n")
+    edits = [call("edit", filePath="calc.py", oldString=f"a = {n}", newString=f"a = {n + 1}") for n in (1, 2)]
+    other = call("write", filePath="other.py", content="b = 1\n")
+    with serving(steps(*edits, other, DONE)) as server:
+        desk.use(server, permission={"*": "ask", "read": "allow"})
+        terminal = Terminal(desk, "run", "--title", "T", "work")
+        assert "a  allow always: changing `calc.py` in this project\n" in terminal.wait_for(END)
+        terminal.type("a")
+        # The second edit is allowed by that; the other file is not.
+        assert "a  allow always: changing `other.py` in this project\n" in terminal.wait_for(END)
+        terminal.type("w")
+        assert "a  allow always: every file change in this project\n" in terminal.wait_for(END)
+        terminal.type("a")
+        assert "That is broad: every file change in this project. Answer a again" in terminal.wait_for(END)
+        terminal.type("a")
+        terminal.end()
+    assert (desk.work / "calc.py").read_text() == "a = 3\n"
+    assert (desk.work / "other.py").exists()
 
 
 @pytest.mark.parametrize("columns", [40, 60, 80])

@@ -75,7 +75,7 @@ def test_a_hostile_file_is_refused_and_fills_no_disk(tmp_path: Path) -> None:
     broken[39:41] = b"\xff\xff"
     for data in (bomb, encrypted, unknown, broken, plain[:40], packed[:-30]):
         (tmp_path / "hostile.zip").write_bytes(data)
-        with pytest.raises(CodeloopError, match="is no file that"):
+        with pytest.raises(CodeloopError, match="is not a file that"):
             import_session(tmp_path / "hostile.zip")
 
 

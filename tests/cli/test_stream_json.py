@@ -66,7 +66,7 @@ def test_each_message_is_answered_by_a_result_and_a_bad_line_costs_none(tmp_path
     assert "bash" in first["tools"]
     assert [each["is_error"] for each in results] == [False, True, True, False, True, False]
     assert "Message 3 of stdin was not sent: the line is not JSON" in results[1]["errors"][0]
-    assert "`message.content[0]` is no block" in results[2]["errors"][0]
+    assert "`message.content[0]` is not a block" in results[2]["errors"][0]
     assert "/nothing" in results[4]["errors"][0]
     assert done.returncode == 2
     for good in (results[0], results[3], results[5]):

@@ -22,7 +22,7 @@ class World:
     root: Path
 
     def write(self, path: Path | str, content: Any) -> Path:
-        """Write a file below the project (or at an absolute path); what is no text becomes JSON."""
+        """Write a file below the project (or at an absolute path); what is not text becomes JSON."""
         file = self.root / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content if isinstance(content, str) else json.dumps(content))

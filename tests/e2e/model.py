@@ -99,6 +99,10 @@ ANSWERS_BY_PROMPT: dict[str, tuple[Answer, ...]] = {
         Answer(calls=(make_call("bash", command=CLOCK_COMMAND, description="Tick", run_in_background=True),)),
         Answer(text="It ticks in the background."),
     ),
+    "Go on where you were interrupted": (
+        Answer(calls=(make_call("bash", command="python3 test_cart.py", description="Run the tests"),)),
+        Answer(text="It went on without a terminal."),
+    ),
     "say one word": (Answer(text="Certainly."),),
     "mend it quietly": (
         Answer(calls=(make_call("edit", filePath="cart.py", oldString=WRONG_LINE, newString=RIGHT_LINE),)),

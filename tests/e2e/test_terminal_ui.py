@@ -1,8 +1,10 @@
 """A whole piece of work in a terminal, as a person does it: in this process, and attached to a server."""
 
+import subprocess
 from collections.abc import Generator
 from contextlib import nullcontext
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -117,3 +119,64 @@ def left_and_resumed(screen: Pane, command: list[str]) -> None:
     screen.sees(asked, without=["ctrl+q"])
     screen.type("", "C-c")
     assert screen.ended()[0] == 0
+
+
+def test_a_turn_goes_on_in_the_background_and_is_found_again_when_it_asks(desk: EndToEndDesk) -> None:
+    notices = desk.folder / "notices.txt"
+    programs = desk.folder / "programs"
+    programs.mkdir()
+    notifier = programs / "notify-send"
+    notifier.write_text(f'#!/bin/sh\necho "$@" >> {notices}\n')
+    notifier.chmod(0o755)
+    environment = desk.environment | {"PATH": f"{programs}:{desk.environment['PATH']}"}
+    command = [str(CODELOOP_PROGRAM)]
+    with run_in_pane(command, desk.project, environment) as screen:
+        screen.sees("Ask, or describe a task", "ctrl+p commands")
+        screen.type("/background", "Enter")
+        screen.sees("No turn runs here.")
+        screen.type("watch the clock", "Enter")
+        screen.sees("esc esc reject")
+        screen.type("", "y")
+        screen.sees("It ticks in the background.", "1 in background", "ctrl+p commands")
+        screen.type("", "C-c")
+        screen.sees("Press again to leave and end what runs in the background (1)")
+        screen.type("tell a long story", "Enter")
+        screen.sees("word-3", "esc twice stops")
+        screen.type("/background", "Enter")
+        code, said = screen.ended()
+        assert code == 0
+        assert "works in the background." in said
+        screen.again([*command, "status", "--watch"])
+        screen.sees("1 waits", "bash python3 test_cart.py")
+        screen.again([*command, "-c"])
+        screen.sees("tell a long story", "python3 test_cart.py", "esc esc reject")
+        screen.type("", "y")
+        screen.sees("Ran 1 test", "It went on without a terminal.", without=["esc esc reject"])
+        screen.again([*command, "status", "--watch"])
+        screen.sees("1 finished")
+    told = notices.read_text()
+    assert "waits for you" in told
+    assert "is done" in told
+
+
+def test_whose_sessions_are_resumed_is_asked_where_a_folder_was_renamed(desk: EndToEndDesk) -> None:
+    before, after = desk.folder / "before", desk.folder / "after"
+    before.mkdir()
+    command = [str(CODELOOP_PROGRAM)]
+    options: dict[str, Any] = {"env": desk.environment, "stdin": subprocess.DEVNULL, "capture_output": True}
+    subprocess.run([*command, "run", "say one word"], cwd=before, check=True, timeout=120, **options)
+    before.rename(after)
+    with run_in_pane([*command, "-c"], after, desk.environment) as screen:
+        screen.sees("which is gone.", "Is that folder this one now?", "y yes   n cancel")
+        screen.type("", "n")
+        code, said = screen.ended()
+        assert code != 0
+        assert "codeloop session adopt" in said
+        screen.again([*command, "-c"])
+        screen.sees("Is that folder this one now?")
+        screen.type("", "y")
+        screen.sees("say one word", "Certainly.", without=["Is that folder"])
+        screen.type("", "C-d")
+        screen.ended()
+        screen.again([*command, "-c"])
+        screen.sees("say one word", "Certainly.")

@@ -142,5 +142,5 @@ def test_a_hook_of_a_plugin_folder_that_is_incomplete_is_not_called_one_of_anoth
     settings = settings_of(tmp_path, plugin=[str(tmp_path / "own")])
     assert [row.command for row in settings.config.hooks] == ["sh x.sh"]
     (line,) = settings.loaded.warnings
-    unused = "a hook that is no object, a hook without its `command`, hooks of the type mcp_tool"
+    unused = "a hook that is not an object, a hook without its `command`, hooks of the type mcp_tool"
     assert f"not used of this plugin: {unused}." in line

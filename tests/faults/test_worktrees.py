@@ -34,7 +34,11 @@ def left(desk: Desk) -> tuple[list[str], list[str], list[str]]:
     """Return the facts on work trees: as git lists them, their branches, and what lies in their folder."""
     listed = desk.git("worktree", "list", "--porcelain").split("\n\n")[1:-1]
     branches = desk.git("branch", "--list", "--format=%(refname:short)", "codeloop/*").split()
-    homes = [each for each in desk.folder.glob("**/codeloop-worktrees/*/*") if each.parent.parent.name != ".git"]
+    homes = [
+        each
+        for each in desk.folder.glob("**/codeloop-worktrees/*/*")
+        if each.parent.name != ".projects" and each.parent.parent.name != ".git"
+    ]
     return listed, branches, [each.name for each in homes]
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from codeloop.kit.child_process import ChildProcess, Launch
+from codeloop.kit.child_process import ChildProcess, Launch, Pipe
 from codeloop.kit.processes import Process, list_processes
 from codeloop.kit.program import MessageTooLong, Program, ProgramResult, run_program
 from tests.support.scripted_project import wait_until
@@ -174,3 +174,41 @@ async def test_a_line_beyond_the_bound_is_an_error() -> None:
         async for _ in program.read_lines(1000):
             pass
     await program.close()
+
+
+async def test_a_pipe_that_pauses_reads_many_small_pieces_at_once() -> None:
+    chunks: list[bytes] = []
+    pipe = Pipe(chunks.append, pause_seconds=60)
+    writer = os.dup(pipe.writer)
+    pipe.listen()
+    os.write(writer, b"first ")
+    # A turn of the loop sees that something has come, and begins the pause.
+    await wait_until(lambda: pipe.is_paused)
+    for piece in (b"second ", b"third"):
+        os.write(writer, piece)
+    assert chunks == []
+    pipe.read_now()
+    assert b"".join(chunks) == b"first second third"
+    os.close(writer)
+    await wait_until(lambda: pipe.is_paused)
+    pipe.read_now()
+    assert pipe.ended.done()
+
+
+async def test_a_pipe_reads_after_its_pause_by_itself_and_at_its_close() -> None:
+    chunks: list[bytes] = []
+    pipe = Pipe(chunks.append, pause_seconds=0.001)
+    writer = os.dup(pipe.writer)
+    pipe.listen()
+    # More than a pipe holds: the writer goes on only as this is read.
+    await asyncio.to_thread(os.write, writer, b"x" * 200_000)
+    os.close(writer)
+    await pipe.ended
+    assert b"".join(chunks) == b"x" * 200_000
+    closed = Pipe(chunks.append, pause_seconds=60)
+    os.write(closed.writer, b"last")
+    closed.listen()
+    await wait_until(lambda: closed.is_paused)
+    closed.close()
+    assert chunks[-1] == b"last"
+    assert closed.ended.done()

@@ -165,7 +165,7 @@ async def test_the_profile_plan_allows_functions_that_only_read(opened: Open) ->
             await session.ask("change")
         for warnings in (project.warnings, session.warnings):
             assert warnings[-1] == (
-                "The profile plan does not offer these functions to the model: change. "
+                "The profile read-only does not offer these functions to the model: change. "
                 "Mark those that only read with @codeloop.extension.tool(read_only=True)."
             )
         assert (await project.session(profile="auto")).warnings == ()

@@ -97,7 +97,7 @@ async def test_prompts_of_one_session_are_answered_one_after_the_other(opened: O
         start = time.monotonic()
         given = await asyncio.gather(*(session.ask(f"prompt {number}") for number in range(3)))
         assert [answer.text for answer in given] == ["0", "1", "2"]
-        # The wait for earlier turns is no part of a turn.
+        # The wait for earlier turns is not part of a turn.
         assert sum(answer.duration for answer in given) <= time.monotonic() - start
 
 

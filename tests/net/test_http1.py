@@ -1,4 +1,4 @@
-"""Tests of chunked bodies, and of answers that are no HTTP."""
+"""Tests of chunked bodies, and of answers that are not HTTP."""
 
 import asyncio
 from typing import Any

@@ -165,7 +165,7 @@ def test_a_module_without_a_test_and_one_with_slow_tests_alone_are_failures(proj
     assert "make slow ARGS='tests/test_sluggish.py'" in done.stdout
     assert "tests/faults/test_points.py: only other targets test it: make faults" in done.stdout
 
-    # A changed test is run, slow or not; what is no code is read by the house's tests.
+    # A changed test is run, slow or not; what is not code is read by the house's tests.
     git(project, "checkout", "-q", ".")
     (project / "tests/test_sluggish.py").write_text(PROJECT["tests/test_sluggish.py"] + "\n")
     done = run(project)

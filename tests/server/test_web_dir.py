@@ -73,8 +73,17 @@ async def test_a_path_that_a_browser_opens_is_the_page_and_other_requests_are_to
 
 async def test_nothing_outside_the_folder_is_served(tmp_path: Path, app_dir: Path) -> None:
     async with served(tmp_path, listening=listening(app_dir)) as it:
-        for path in ("/../secret.txt", "/%2e%2e/secret.txt", "/assets/..%2f..%2fsecret.txt", "/out.txt",
-                     "/up/secret.txt", "//etc/passwd", "/%00", "/..%5csecret.txt", "/" + "x" * 5_000):  # fmt: skip
+        for path in (
+            "/../secret.txt",
+            "/%2e%2e/secret.txt",
+            "/assets/..%2f..%2fsecret.txt",
+            "/out.txt",
+            "/up/secret.txt",
+            "//etc/passwd",
+            "/%00",
+            "/..%5csecret.txt",
+            "/" + "x" * 5_000,
+        ):
             answer = await ask(it.url, request(it.url, "GET", path, basic()))
             assert (answer.status, b"hidden" in answer.body) == (404, False), path
 

@@ -27,7 +27,7 @@ def decided(line: str, facts: MachineFacts | None = None, /, **rules: Action) ->
 
 
 def rule(pattern: str, action: Action) -> dict[str, Action]:
-    """Return a rule whose pattern is no name."""
+    """Return a rule whose pattern is not a name."""
     return {pattern: action}
 
 

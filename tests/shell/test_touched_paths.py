@@ -36,6 +36,26 @@ def test_the_table_is_large() -> None:
     assert len(TABLE) > 600
 
 
+COPIES = [
+    "git worktree add -q wt HEAD && cat wt/key", "git -C . worktree add ../wt", "git checkout-index -a --prefix=out/",
+    "git checkout-index --temp key", "GIT_WORK_TREE=x git checkout -q HEAD -- .", "git --work-tree=x checkout -f HEAD",
+    "export GIT_WORK_TREE=x; git restore .", "cd x; git --git-dir=../.git checkout -f", "git bundle create b HEAD",
+    "cd x && GIT_DIR=../.git git reset --hard", "git read-tree --prefix=zz/ HEAD",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("line", COPIES)
+def test_git_that_writes_tracked_files_elsewhere_reads_them(line: str) -> None:
+    assert analyse(line).touches.git_trees == (GIT_TOP,)
+
+
+@pytest.mark.parametrize(
+    "line", ["git worktree list", "git checkout main", "git --git-dir=.git status", "git bundle verify b"]
+)
+def test_other_git_does_not(line: str) -> None:
+    assert analyse(line).touches.git_trees == ()
+
+
 HEAVY = [
     "cat " + "{" * 30_000,
     "cat " + "{a,b}" * 40,

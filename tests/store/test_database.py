@@ -190,7 +190,7 @@ def test_a_damaged_file_is_named_and_left_as_it_is(path: Path, damage: str) -> N
     store.append(created(session()))
     store.close()
     whole = path.read_bytes()
-    broken = {"text": b"this is no database\n" * 300, "zeros": bytes(len(whole)), "header": bytes(100) + whole[100:]}
+    broken = {"text": b"this is not a database\n" * 300, "zeros": bytes(len(whole)), "header": bytes(100) + whole[100:]}
     path.write_bytes(broken[damage])
     with pytest.raises(StoreError, match=r"is damaged .*move it away to start a new one") as raised:
         Store(path)

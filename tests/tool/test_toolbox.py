@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from codeloop.app.toolbox import make_toolbox
+from codeloop.schema.limits import TOOL_ARGUMENTS
 from codeloop.schema.permission import PermissionRule
 from codeloop.tool.tool import ToolContext, ToolResult, Traits, tool
 from codeloop.tool.toolbox import InvalidToolCall, PreparedCall, Toolbox
@@ -117,6 +118,16 @@ def test_wrong_arguments_are_named_with_the_schema(arguments: str) -> None:
     assert "invalid arguments" in found.reason
     assert "(filePath: string, " not in found.reason
     assert "(filePath: string, " in found.advice
+
+
+def test_arguments_beyond_their_bounds_are_refused_before_they_are_read() -> None:
+    found = invalid("look", '{"filePath": "' + "x" * TOOL_ARGUMENTS.value)
+    assert found.input == {}
+    assert found.reason == "The arguments of look have more than 4,194,304 characters, so it was not run."
+    for text in ('{"items": [' + '"a",' * 2_000 + '"a"]}', '{"x": {"y": [[' + "1," * 2_000 + "1]]}}"):
+        found = invalid("look", text)
+        assert found.reason.startswith("The arguments of look have a list of more than 2,000 items"), text[:40]
+    assert prepared("look", '{"filePath": "' + "," * 5_000 + '"}') == Params(file_path="," * 5_000)
 
 
 def test_an_unknown_tool_is_told_with_the_known_ones() -> None:

@@ -48,6 +48,17 @@ await inBrowser(
     await page.waitForSelector(".xterm-rows >> text=/see http/");
     await page.click("[aria-label='Hide terminals']");
 
+    await page.click("header >> text=1 in background");
+    await page.waitForSelector(".job:has-text('seq 1 500') .job-line:has-text('tick-')");
+    await page.click(".job >> text=Output");
+    await page.waitForFunction(() => (document.querySelector(".job pre")?.textContent.match(/tick-/g) ?? []).length > 9);
+    await audit(page, "jobs");
+    await picture(page, "jobs");
+    await page.click(".job >> text=Stop");
+    await page.waitForSelector("dialog >> text=Nothing runs in the background.");
+    await page.waitForSelector("header >> text=1 in background", { state: "detached" });
+    await page.keyboard.press("Escape");
+
     await openSettings(page);
     await setting(page, "Theme").selectOption("dark");
     assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), "dark");
@@ -89,11 +100,17 @@ await inBrowser(
     }
 
     await prompt(page, "mend the total");
-    for (let asked = 0; asked < 2; asked++) {
-      await page.waitForSelector(".ask");
-      await page.click("text=Allow once");
-      await page.waitForSelector(".ask", { state: "detached" });
-    }
+    // "Always" begins with the file; what is wide takes two presses.
+    await page.waitForSelector(".ask >> text=Always allow cart.py");
+    await page.click(".ask >> text=Wider");
+    await page.click(".ask >> text=Always allow *");
+    await page.waitForSelector(".ask >> text=That is broad. Allow it always *");
+    await picture(page, "broad");
+    await page.click(".ask >> text=Narrower");
+    await page.click(".ask >> text=Always allow cart.py");
+    await page.waitForSelector(".ask:has-text('Run this command?')");
+    await page.click("text=Allow once");
+    await page.waitForSelector(".ask", { state: "detached" });
     await page.waitForSelector("text=the test passes");
     await page.click("[aria-label='Review changes']");
     const link = await page.getAttribute(".hunk-actions a:has-text('Open')", "href");

@@ -15,7 +15,7 @@ from codeloop.acp.params import PromptBlock
 from codeloop.acp.prompts import BUILT_IN_COMMANDS, build_parts, join_text, list_files, run_built_in_command
 from codeloop.acp.question_forwarder import QuestionForwarder
 from codeloop.client.client import Client, belongs_to
-from codeloop.client.slash.commands import is_command
+from codeloop.client.slash.commands import format_hints, is_command
 from codeloop.schema.api.agents import COMMAND_LIST, Command
 from codeloop.schema.api.session_inputs import COMMAND, PROMPT, InvokeCommand, MessageWithParts, Prompt, RunLimits
 from codeloop.schema.api.session_messages import SESSION_MESSAGES, ListMessages
@@ -85,7 +85,7 @@ class EditorSession:
         for command in self._commands:
             fields: JSON = {"name": command.name, "description": command.description or f"Runs /{command.name}."}
             if command.hints:
-                fields["input"] = {"hint": " ".join(command.hints)}
+                fields["input"] = {"hint": format_hints(command.hints)}
             commands.append(fields)
         self._send_update({"sessionUpdate": "available_commands_update", "availableCommands": commands})
         if self.session.time.updated > self.session.time.created:

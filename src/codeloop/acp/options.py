@@ -12,7 +12,7 @@ from codeloop.schema.api.providers import CONFIG_PROVIDERS, Model, UsableProvide
 from codeloop.schema.api.session_requests import SESSION_UPDATE, UpdateSession
 from codeloop.schema.message import NO_VARIANT, ModelRef, Session, parse_model_name
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.permission import PROFILE_DESCRIPTIONS, PROFILE_KEY
+from codeloop.schema.permission import PROFILE_DESCRIPTIONS, PROFILE_KEY, parse_profile
 from codeloop.schema.wire import JSON, replace
 
 # The ids of options. That of the profile is `PROFILE_KEY`.
@@ -129,7 +129,8 @@ def build_options(session: Session, choices: SessionChoices, available: Availabl
             ]
             options.append(_make_select(EFFORT, "Effort", "thought_level", model.variant or _DEFAULT_EFFORT, efforts))
     profiles = [_make_choice(name, name.capitalize(), text) for name, text in PROFILE_DESCRIPTIONS.items()]
-    profile = str((session.metadata or {}).get(PROFILE_KEY) or available.profile)
+    name = str((session.metadata or {}).get(PROFILE_KEY) or available.profile)
+    profile = parse_profile(name) or name
     options.append(_make_select(PROFILE_KEY, "Permissions", None, profile, profiles))
     return options
 
@@ -145,6 +146,8 @@ async def choose_value(
     options = {each["id"]: each for each in build_options(session, choices, available)}
     if option not in options:
         raise RpcError(INVALID_PARAMS, f"There is no option {option!r} in this session.")
+    if option == PROFILE_KEY:
+        value = parse_profile(value) or value
     if value not in _list_values(options[option]):
         raise RpcError(INVALID_PARAMS, f"{option} can't be {value!r} here.")
     if option == PROFILE_KEY:

@@ -9,8 +9,10 @@ from codeloop.acp.connected_editor import ConnectedEditor
 from codeloop.acp.connection import RpcError
 from codeloop.acp.tool_calls import find_kind, make_title
 from codeloop.client.client import Client
+from codeloop.client.questions.always_scopes import is_broad, list_scopes
 from codeloop.client.questions.forms import build_form, read_question_form
 from codeloop.client.questions.permission_text import describe_request
+from codeloop.client.questions.permission_titles import describe_always
 from codeloop.client.questions.requester import find_requester
 from codeloop.kit.jsonc import is_object
 from codeloop.kit.text.terminal_text import escape_controls
@@ -31,6 +33,9 @@ from codeloop.schema.wire import JSON, replace
 _REQUEST_COLUMNS, _MAX_REQUEST_ROWS = 100, 400
 _NO_FORM_MESSAGE = "A secret is not asked for in an editor. Ask for it to be put where the program reads it."
 _SKIP_OPTION = "skip"
+_ONCE, _ALWAYS = "once", "always"
+_SESSION = "session"
+"""Ids of options; those of wider kinds of "always" have a number behind it."""
 
 
 class QuestionForwarder:
@@ -104,14 +109,6 @@ class QuestionForwarder:
             metadata = {key: value for key, value in request.metadata.items() if key != "diff"}
             shown_request = replace(request, metadata=metadata)
         request_text = describe_request(shown_request, requester, _REQUEST_COLUMNS, _MAX_REQUEST_ROWS)
-        options = [{"optionId": "once", "name": "Allow once", "kind": "allow_once"}]
-        if request_text.always:
-            # The protocol has no kind for the session. Editors that take the first option of a kind take this one.
-            for_session = f"Allow for this session: {request_text.session}"
-            options.append({"optionId": "session", "name": for_session, "kind": "allow_always"})
-            name = f"Allow always: {request_text.always}"
-            options.append({"optionId": "always", "name": name, "kind": "allow_always"})
-        options.append({"optionId": "reject", "name": "Reject", "kind": "reject_once"})
         call: JSON = {
             "toolCallId": call_id,
             "kind": find_kind(requester.tool or request.permission),
@@ -130,10 +127,37 @@ class QuestionForwarder:
             directory=directory,
         )
         self._on_call_change(request_fields.get("toolCall") or {})
-        option_id = await self._choose(request_fields, options)
-        replies: dict[str, Reply] = {"once": "once", "session": "always", "always": "always"}
-        await self._reply(
-            request, replies.get(option_id, "reject"), "session" if option_id == "session" else "directory"
+        await self._reply(request, *await self._choose_permission(request, request_fields))
+
+    async def _choose_permission(
+        self, request: PermissionRequest, fields: JSON
+    ) -> tuple[Reply, list[str] | None, AlwaysScope]:
+        """Have the user answer a request; return the reply, what "always" allows if it is less than offered, and where.
+
+        Editors answer by one key. A broad "always" needs a second one, so it is asked about again.
+        """
+        scopes = {
+            f"{_ALWAYS}:{number}" if number else _ALWAYS: list(scope)
+            for number, scope in enumerate(list_scopes(request))
+        }
+        names = {option_id: f"Allow always: {_describe_scope(request, scope)}" for option_id, scope in scopes.items()}
+        # The protocol has no kind for the session. Editors that take the first option of a kind take this one.
+        if scopes:
+            scopes = {_SESSION: scopes[_ALWAYS], **scopes}
+            effect = _describe_scope(request, scopes[_SESSION], for_session=True)
+            names = {_SESSION: f"Allow for this session: {effect}", **names}
+        option_id = await self._choose(fields, _make_permission_options(names))
+        if option_id in scopes and is_broad(request.permission, scopes[option_id]):
+            for_session = option_id == _SESSION
+            effect = _describe_scope(request, scopes[option_id], for_session=for_session)
+            sure = {option_id: f"Yes, that broad: {'for this session' if for_session else 'always'} {effect}"}
+            option_id = await self._choose(fields, _make_permission_options(sure))
+        if (always := scopes.get(option_id)) is None:
+            return "once" if option_id == _ONCE else "reject", None, "directory"
+        return (
+            "always",
+            None if always == request.always else always,
+            "session" if option_id == _SESSION else "directory",
         )
 
     async def _ask_questions(self, request: QuestionRequest) -> None:
@@ -220,11 +244,28 @@ class QuestionForwarder:
         # An id that was not offered must not count as a permission.
         return option_id if option_id in {option["optionId"] for option in options} else ""
 
-    async def _reply(self, request: PermissionRequest, reply: Reply, scope: AlwaysScope) -> None:
+    async def _reply(
+        self, request: PermissionRequest, reply: Reply, always: list[str] | None, scope: AlwaysScope
+    ) -> None:
         # The request may have been answered elsewhere, or withdrawn.
         with suppress(OperationError):
-            answer = AnswerPermission(request_id=request.id, reply=reply, scope=scope)
-            await self._client.call(PERMISSION_REPLY, answer)
+            await self._client.call(
+                PERMISSION_REPLY, AnswerPermission(request_id=request.id, reply=reply, always=always, scope=scope)
+            )
+
+
+def _describe_scope(request: PermissionRequest, scope: list[str], *, for_session: bool = False) -> str:
+    """Return what is allowed from now on, or for the session, in a line."""
+    return escape_controls(describe_always(replace(request, always=scope), for_session=for_session))
+
+
+def _make_permission_options(always_names: dict[str, str]) -> list[dict[str, str]]:
+    """Return the options of a permission request. `always_names`: by the ids of the kinds of "always"."""
+    return [
+        {"optionId": _ONCE, "name": "Allow once", "kind": "allow_once"},
+        *({"optionId": key, "name": name, "kind": "allow_always"} for key, name in always_names.items()),
+        {"optionId": "reject", "name": "Reject", "kind": "reject_once"},
+    ]
 
 
 def _read_object(value: Any) -> JSON:

@@ -6,12 +6,11 @@ Made by `app/project.py`, passed to every function of the loop. Turns with other
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 from msgspec import field as struct_field
 
-from codeloop.agent.request.configured_budget import ConfiguredBudget
 from codeloop.agent.request.shared_budget import SharedBudget
 from codeloop.agent.subagent.supervisor import Supervisor
 from codeloop.agent.turn_hooks import NO_HOOKS, TurnHooks
@@ -30,6 +29,9 @@ from codeloop.tool.tool import Subtask, SubtaskResult, ToolFailure
 from codeloop.tool.toolbox import Toolbox
 from codeloop.workspace.snapshot.snapshots import Snapshots
 from codeloop.workspace.workspace import Workspace
+
+if TYPE_CHECKING:
+    from codeloop.agent.request.configured_budget import ConfiguredBudget
 
 
 class Models(Protocol):
@@ -63,7 +65,7 @@ class TurnSettings(Struct, frozen=True):
     """The session's cost when the turn began, with its subagents'."""
     tokens_before: int = 0
     """The session's tokens when the turn began, with its subagents'."""
-    configured_budget: ConfiguredBudget | None = None
+    configured_budget: "ConfiguredBudget | None" = None
     """The budgets of the configuration; None: it has none."""
     shared_budget: SharedBudget | None = None
     """The budget shared with other sessions, or of the session with its subagents; None: unlimited."""
@@ -79,6 +81,11 @@ class TurnSettings(Struct, frozen=True):
     """Whether a user is there who can answer the model's questions."""
     directories: tuple[str, ...] = ()
     """Further directories that tools may use without a question; those of an editor's workspace, for example."""
+
+    @property
+    def is_spending_limited(self) -> bool:
+        """Whether a turn may spend only so many dollars or tokens of its own, or of a budget shared with others."""
+        return not (self.max_cost is self.max_tokens is self.shared_budget is None)
 
 
 class Spawn(Protocol):

@@ -9,12 +9,11 @@ from typing import Literal
 from msgspec import Struct
 
 from codeloop.agent.engine import TurnSettings
-from codeloop.agent.request.shared_budget import format_dollars
 from codeloop.agent.request.window import find_compaction_part
 from codeloop.model.chat import ModelInfo
 from codeloop.schema.errors import APIError, ContextOverflowError, MessageAbortedError, get_error_message
 from codeloop.schema.limits import COMPACT_RESERVE, COMPACT_THRESHOLD
-from codeloop.schema.message import AssistantMessage, Session, UserMessage, describe_relocation, format_model_ref
+from codeloop.schema.message import AssistantMessage, UserMessage, describe_relocation, format_model_ref
 from codeloop.schema.part import (
     LOOPED_KEY,
     Part,
@@ -294,11 +293,6 @@ def list_queued_prompts(conversation: Conversation) -> tuple[Entry, ...]:
     return tuple(reversed(waiting))
 
 
-def count_used_tokens(session: Session) -> int:
-    """Return how many tokens a session has used, of any kind."""
-    return session.tokens.all if session.tokens else 0
-
-
 def is_open(entry: Entry) -> bool:
     """Return whether an answer was never completed."""
     return isinstance(entry.info, AssistantMessage) and entry.info.time.completed is None
@@ -379,34 +373,15 @@ def _find_ending(part: Part) -> Stop | None:
 
 def _check_limits(conversation: Conversation, settings: TurnSettings) -> Stop | None:
     """Return the stop by the first limit that is reached; None: no limit is."""
-    if settings.shared_budget is not None and settings.shared_budget.refusal:
-        return Stop("limit", settings.shared_budget.refusal)
     if settings.configured_budget is not None and settings.configured_budget.refusal:
         return Stop("limit", settings.configured_budget.refusal)
     # Most turns have no limit: their entries need not be searched.
-    if settings.max_steps is None and settings.max_cost is None and settings.max_tokens is None:
+    if settings.max_steps is not None and len(list_turn_steps(conversation)) >= settings.max_steps:
+        noun = "step" if settings.max_steps == 1 else "steps"
+        return Stop("limit", f"The limit of {settings.max_steps} {noun} is reached.")
+    if not settings.is_spending_limited:
         return None
-    steps = list_turn_steps(conversation)
-    if settings.max_steps is not None and len(steps) >= settings.max_steps:
-        return Stop("limit", f"The limit of {_format_count(settings.max_steps, 'step')} is reached.")
-    if settings.max_cost == 0:
-        return Stop("limit", "Nothing is left of the limit of cost, so no request was made.")
-    if settings.max_cost is not None and (cost := _compute_turn_cost(conversation, settings)) >= settings.max_cost:
-        return Stop(
-            "limit", f"The limit of {format_dollars(settings.max_cost)} is reached: {format_dollars(cost)} spent."
-        )
-    if (
-        settings.max_tokens is not None
-        and (used := count_used_tokens(conversation.session) - settings.tokens_before) >= settings.max_tokens
-    ):
-        return Stop("limit", f"The limit of {_format_count(settings.max_tokens, 'token')} is reached: {used} used.")
-    return None
+    from codeloop.agent.turn_limits import find_spending_limit
 
-
-def _compute_turn_cost(conversation: Conversation, settings: TurnSettings) -> float:
-    """Return the dollars that the turn has cost so far, with those of its subagents."""
-    return (conversation.session.cost or 0.0) - settings.cost_before
-
-
-def _format_count(number: int, noun: str) -> str:
-    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+    limit = find_spending_limit(conversation.session, settings)
+    return Stop("limit", limit) if limit else None

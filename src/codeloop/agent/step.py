@@ -4,7 +4,6 @@ from contextlib import aclosing
 
 from codeloop.agent.answer.answer_draft import AnswerDraft
 from codeloop.agent.answer.answer_lifecycle import InterruptionGuard, make_answer, store_finish
-from codeloop.agent.answer.cut_off_steps import make_change_events
 from codeloop.agent.answer.live_status import RetryStatus, show_status
 from codeloop.agent.answer.usage import Usage, start_usage
 from codeloop.agent.calls.call_rules import list_rulesets
@@ -205,8 +204,12 @@ async def _store_changes(
     changes = await recorder.finish()
     for note in recorder.notes:
         engine.store.publish_live(ToastShown(properties=Toast(message=note, variant="warning")))
-    if changes is not None and (events := make_change_events(info, changes, is_complete=is_complete)):
-        engine.store.append(*events)
+    if changes is not None:
+        # Imported late: an answer without calls changes nothing.
+        from codeloop.agent.answer.cut_off_steps import make_change_events
+
+        if events := make_change_events(info, changes, is_complete=is_complete):
+            engine.store.append(*events)
     if not is_complete:
         recorder.forget()
     return changes

@@ -21,6 +21,8 @@ from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
 
 UNTITLED_PREFIX = "New session - "
+_COMMAND_SIGN = "!"
+"""The beginning of the title of a session in which only the user has run commands."""
 MAX_TITLE_CHARS = 80
 MAX_PROMPT_CHARS = 4_000
 """Characters of the prompt that the model is shown."""
@@ -29,8 +31,8 @@ _TITLE_TOKENS = 100
 
 
 def is_untitled(title: str) -> bool:
-    """Return whether a session still has the title that it was created with."""
-    return title.startswith(UNTITLED_PREFIX)
+    """Return whether a session still has the title that it was created with, or that of a command of the user."""
+    return title.startswith((UNTITLED_PREFIX, _COMMAND_SIGN))
 
 
 def shorten_to_line(prompt: str) -> str:
@@ -42,6 +44,12 @@ def shorten_to_line(prompt: str) -> str:
 def store_first_line(engine: Engine, session_id: str, prompt: str) -> None:
     """Title an untitled session by its prompt's first line."""
     _set_title(engine, session_id, shorten_to_line(prompt), is_untitled)
+
+
+def store_command_title(engine: Engine, session_id: str, command: str) -> None:
+    """Title a session by the first command that the user runs in it, until there is a prompt."""
+    title = shorten_to_line(f"{_COMMAND_SIGN}{command}")
+    _set_title(engine, session_id, title, lambda current: current.startswith(UNTITLED_PREFIX))
 
 
 async def make_title(engine: Engine, session_id: str, prompt: str, model: str, *, is_turn_over: bool = False) -> bool:

@@ -17,7 +17,6 @@ import codeloop
 from codeloop.app.settings import ProjectSettings
 from codeloop.kit.paths import expand_user_path
 from codeloop.kit.programs import PROJECT_PROGRAM_FOLDERS, find_program
-from codeloop.schema.bounds.language_tools import LSP_SEARCHED_FOLDERS
 from codeloop.schema.config import LspServerConfig
 from codeloop.schema.installation import check_package_file
 from codeloop.schema.wire import replace
@@ -101,6 +100,8 @@ def _serves(row: _ServerRow, names: set[str]) -> bool:
 
 def _list_names_by_folder(top_folders: Iterable[Path]) -> Iterator[list[str]]:
     """Yield the names and endings in each folder of a project, from the top down, up to LSP_SEARCHED_FOLDERS."""
+    from codeloop.schema.bounds.language_tools import LSP_SEARCHED_FOLDERS
+
     unread_folders = deque(map(str, top_folders))
     for _ in range(LSP_SEARCHED_FOLDERS.value):
         if not unread_folders:

@@ -58,5 +58,5 @@ async def handle(project: Project, op: Operation[Takes, Gives], args: Takes) -> 
         if explanation is None:
             raise
         where = f" at {error.filename}" if error.filename else ""
-        text = f"{explanation}{where} ({error.strerror}): {op.id} was not done. Mend that, then do it again."
+        text = f"{explanation}{where} ({error.strerror}): {op.id} failed. Fix that, then try again."
         raise StoreError(text) from error

@@ -6,11 +6,10 @@ from collections.abc import Awaitable, Callable, Coroutine, Generator
 from contextlib import AsyncExitStack, ExitStack, contextmanager
 from functools import partial
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from codeloop.agent.calls.call_rules import ProjectRules
 from codeloop.agent.engine import Engine, TurnSettings
-from codeloop.agent.request.configured_budget import ConfiguredBudget
 from codeloop.agent.turn_hooks import NO_HOOKS
 from codeloop.app.models.open_models import ModelSource, find_newest_model, make_providers, open_model_source
 from codeloop.app.runs import Runs
@@ -42,6 +41,9 @@ from codeloop.workspace.workspace import Workspace
 _LOG = logging.getLogger("codeloop.app")
 Reload = Callable[[], Awaitable[None]]
 """Has the project opened again at the next request, with its new configuration."""
+
+if TYPE_CHECKING:
+    from codeloop.agent.request.configured_budget import ConfiguredBudget
 
 
 async def open_project(
@@ -88,11 +90,14 @@ async def open_project(
     return project
 
 
-def _make_budget(settings: ProjectSettings, store: Store) -> ConfiguredBudget | None:
+def _make_budget(settings: ProjectSettings, store: Store) -> "ConfiguredBudget | None":
     """Return the budgets of the configuration; None: it has none."""
     budget = settings.config.budget
     if budget == SpendingConfig():
         return None
+    # Imported late: most configurations have no budget.
+    from codeloop.agent.request.configured_budget import ConfiguredBudget
+
     return ConfiguredBudget(budget, settings.paths, store.path, settings.project_root.directory_filter)
 
 

@@ -136,7 +136,7 @@ def _count(number: int) -> str:
 
 
 def count_sessions(destination: Destination, place: Place) -> int:
-    """Return the number of sessions of a folder that are no subagents'; 0 if their database can't be read."""
+    """Return the number of sessions of a folder that are not subagents'; 0 if their database can't be read."""
     with suppress(StoreError):
         for store in _open_store(destination, place.project_id):
             sessions = store.queries.find_sessions(SessionFilter(only_roots=True, limit=NO_LIMIT))
@@ -176,7 +176,7 @@ class _TakeOver:
 
     def __init__(self, destination: Destination, old: str) -> None:
         self.taken: list[Session] = []
-        """Those that were taken over and are no subagents'."""
+        """Those that were taken over and are not subagents'."""
         self._destination = destination
         self._old = old
 

@@ -97,7 +97,7 @@ def end_interrupted(arguments: list[str]) -> None:
 def exit_at_once(code: str | int | None) -> None:
     """End the process with `code` without the interpreter's own shutdown, which takes a tenth of a short run.
 
-    Returns instead when Python has something to report: a code that is a message, or output that can't be written.
+    Returns instead when the code is a message, which Python prints. Output that can't be written is reported.
     """
     # Python prints such a code on stderr and exits with 1.
     if isinstance(code, str):
@@ -106,9 +106,44 @@ def exit_at_once(code: str | int | None) -> None:
         # Both are None in a process that was started without them. `os._exit` flushes nothing.
         for stream in filter(None, (sys.stdout, sys.stderr)):
             stream.flush()
-    except OSError:
-        return
+    except OSError as error:
+        end_without_output(error)
     os._exit(code or 0)
+
+
+def open_missing_streams() -> None:
+    """Open /dev/null where stdin, stdout or stderr is closed.
+
+    The next file that is opened, such as the database, would get its number, and whatever prints would write into it.
+    """
+    for number, name in enumerate(("stdin", "stdout", "stderr")):
+        try:
+            os.fstat(number)
+        except OSError:
+            null = os.open(os.devnull, os.O_RDWR)
+            spare = os.dup(null)
+            # The lowest free number is given, so `null` is that of the stream. Programs that we start inherit a copy.
+            os.dup2(spare, number)
+            os.close(spare)
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(number, "w" if number else "r", encoding="utf-8", closefd=False))
+
+
+def is_print_error(error: OSError) -> bool:
+    """Return whether an error was raised by printing: by click's `echo`, or by `sys.stdout.write` in `main`."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return trace is not None and trace.tb_frame.f_code.co_name in {"echo", "main"}
+
+
+def end_without_output(error: OSError) -> None:
+    """End the process with exit code 1, since its output can't be written; a reader that has gone hears nothing."""
+    try:
+        if not isinstance(error, BrokenPipeError):
+            os.write(2, f"codeloop: The output can't be written ({error.strerror}).\n".encode())
+    finally:
+        os._exit(1)
 
 
 def find_json_format(arguments: list[str]) -> str:

@@ -52,7 +52,9 @@ COMMANDS = {
         "Work on issues and pull requests in jobs of GitHub, GitLab or any host.",
     ),
     "attach": LazyCommand("commands.attach:attach", "Start a conversation on a running server."),
-    "fleet": LazyCommand("commands.automation.fleet:fleet", "Do a table of jobs, each once, in clones of their own."),
+    "fleet": LazyCommand(
+        "commands.automation.fleet:fleet", "Run a table of jobs, each exactly once and in its own clone."
+    ),
     "schedule": LazyCommand(
         "commands.automation.schedule:schedule", "Run prompts at set times, by the system's own timers."
     ),
@@ -83,7 +85,7 @@ COMMANDS = {
     "lsp": LazyCommand("commands.extend.lsp:lsp", "List, install and restart language servers."),
     "undo": LazyCommand("commands.sessions.undo:undo", "Undo the last turn, including its file changes."),
     "redo": LazyCommand("commands.sessions.undo:redo", "Redo what was undone."),
-    "export": LazyCommand("commands.sessions.export:export", "Write a session as JSON."),
+    "export": LazyCommand("commands.sessions.export:export", "Write a session as JSON, HTML, Markdown or ATIF."),
     "share": LazyCommand(
         "commands.sessions.export:share", "Write a session as one page to give to others, without secrets."
     ),

@@ -5,7 +5,14 @@ import os
 import sys
 from io import TextIOWrapper
 
-from codeloop.cli.bootstrap import catch_signals, end_interrupted, exit_at_once
+from codeloop.cli.bootstrap import (
+    catch_signals,
+    end_interrupted,
+    end_without_output,
+    exit_at_once,
+    is_print_error,
+    open_missing_streams,
+)
 
 # Type checkers read the name as that of `typing`, which takes longer to load than everything else here.
 TYPE_CHECKING = False
@@ -18,17 +25,18 @@ _COLLECTION_THRESHOLD = 100_000
 
 def main() -> None:
     """Run the command line."""
+    open_missing_streams()
     _prefer_own_modules()
     _use_utf8()
-    # Neither click nor any command is loaded for the version.
-    if sys.argv[1:] == ["--version"]:
-        from codeloop.kit.version import VERSION
-
-        sys.stdout.write(VERSION + "\n")
-        return
     # What loads stays alive; by default the collector would look through it after each 700 new objects.
     gc.set_threshold(_COLLECTION_THRESHOLD)
     try:
+        # Neither click nor any command is loaded for the version.
+        if sys.argv[1:] == ["--version"]:
+            from codeloop.kit.version import VERSION
+
+            sys.stdout.write(VERSION + "\n")
+            sys.exit(0)
         catch_signals(sys.argv[1:])
         from codeloop.cli.command_table import run_command_line
         from codeloop.schema.installation import watch_late_imports
@@ -39,9 +47,13 @@ def main() -> None:
     except KeyboardInterrupt:
         # The signal came before a command could catch it.
         end_interrupted(sys.argv[1:])
+    except OSError as error:
+        if is_print_error(error):
+            end_without_output(error)
+        raise
     except SystemExit as error:
         exit_at_once(error.code)
-        # It returned, because the interpreter has to print a message or report that stdout is closed.
+        # It returned, because the interpreter has to print a message.
         raise
 
 

@@ -143,7 +143,7 @@ def suggest_options(context: click.Context, name: str) -> list[str]:
 
 
 def _list_command_lines(group: click.Group, context: click.Context) -> Iterator[str]:
-    """Yield every command below a group that is no group itself, as it is typed after the name of the program."""
+    """Yield every command below a group that is not a group itself, as it is typed after the name of the program."""
     for name in group.list_commands(context):
         command = group.get_command(context, name)
         if isinstance(command, click.Group):

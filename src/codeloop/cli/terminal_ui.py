@@ -42,7 +42,7 @@ def show_terminal_ui(options: Options) -> int:
         return choose_open_target(options, is_conversation=True)(options, ask_about_settings)
 
     async def choose_and_prepare(target: Target) -> Session | None:
-        session = await choose_session(target, options)
+        session = await choose_session(target, options, launch.ask)
         client = target.client if session is None else target.get_session_client(session)
         await check_agent(client, options.agent)
         name = await resolve_model(client, options.model)

@@ -180,7 +180,7 @@ def _get_list(document: Document, key: str) -> list[Any] | None:
     if entries is None:
         return None
     if not is_list(entries):
-        raise NotEditable(f"its `{key}` is no list")
+        raise NotEditable(f"its `{key}` is not a list")
     return entries
 
 

@@ -281,7 +281,7 @@ def _explain_skipped(data: JSON, kind: Any, event: str | int) -> str:
 
 
 def _check_list(layer: Layer, value: Any, keys: KeyPath) -> Iterator[tuple[int, Any]]:
-    """Yield the index and the value of each item. Raises CodeloopError if `value` is no list."""
+    """Yield the index and the value of each item. Raises CodeloopError if `value` is not a list."""
     if not is_list(value):
         _fail(layer, keys, "expected a list", value)
     yield from enumerate(value)

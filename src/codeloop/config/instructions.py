@@ -25,7 +25,7 @@ INSTRUCTION_FILE_NAMES = ("AGENTS.md", "CLAUDE.md")
 _LOCAL_FILE_NAME = "CLAUDE.local.md"
 # How many imports may lead from an instruction file to another one.
 _MAX_HOPS = 4
-# Of an import that names no file, these are worth a warning; `@types/node` is no import.
+# Of an import that names no file, these are worth a warning; `@types/node` is not an import.
 _TEXT_SUFFIXES = (".md", ".mdc", ".txt")
 _PATTERN_CHARACTERS = r"[*?\[]"
 # `**` does not descend into these: they are large, and their files are not the project's own.

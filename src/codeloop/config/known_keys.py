@@ -36,7 +36,7 @@ from codeloop.schema.config import (
 )
 from codeloop.schema.wire import JSON
 
-# Keys that are no fields of the structs and yet known: they are converted to others, or have no use in codeloop. For
+# Keys that are not fields of the structs and yet known: they are converted to others, or have no use in codeloop. For
 # those of `_UNSUPPORTED_KEYS` there is another warning. Here and below, `*` joins lines of names: the formatter would
 # give each name of one long tuple a line of its own.
 _OTHER_KNOWN_KEYS: dict[type[msgspec.Struct], frozenset[str]] = {

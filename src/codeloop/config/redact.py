@@ -257,7 +257,7 @@ def _redact_other_options(value: Any, secrets: set[str]) -> Any:
         return value
     visible: JSON = {}
     for key, each in value.items():
-        # Numbers and booleans are no secrets: `max_tokens` has a name like one.
+        # Numbers and booleans are not secrets: `max_tokens` has a name like one.
         if (key in _SECRET_GROUP_KEYS or re.search(_SENSITIVE_NAME, key)) and not isinstance(
             each, bool | int | float | None
         ):

@@ -13,7 +13,7 @@ from codeloop.permission.rules import RuleLayer, RuleLayers, restrict
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.config import AgentConfig
 from codeloop.schema.message import ModelRef
-from codeloop.schema.permission import Profile, Ruleset
+from codeloop.schema.permission import Profile, Ruleset, parse_profile
 
 _RESTRICTIONS_ORIGIN = "the project, which is not trusted"
 
@@ -32,7 +32,7 @@ class Rulebook:
     def set_config(self, loaded: LoadedConfig) -> None:
         """Replace the configuration, and forget the rules built from the old one."""
         self._loaded = loaded
-        self.profile: Profile = loaded.config.profile or "auto"
+        self.profile: Profile = parse_profile(loaded.config.profile) or "auto"
         # Rules are built once for each agent and profile, since every tool call asks for them.
         self._cache.clear()
 

@@ -101,7 +101,7 @@ def tool(
 ) -> Any:
     """Mark a function as a tool. By default its name and docstring are those of the tool.
 
-    `read_only`: the tool changes nothing, so the library also offers it in the profile `plan`.
+    `read_only`: the tool changes nothing, so the library also offers it in the profile `read-only`.
     """
 
     def mark(function: Any) -> Any:

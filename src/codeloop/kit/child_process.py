@@ -129,11 +129,17 @@ class ChildProcess:
 
 
 class Pipe:
-    """A pipe whose reading end passes chunks to `sink`. `ended` is done when every writer is gone, or after `close`."""
+    """A pipe whose reading end passes chunks to `sink`. `ended` is done when every writer is gone, or after `close`.
 
-    def __init__(self, sink: Callable[[bytes], object]) -> None:
+    `pause_seconds`: how long after the first bytes it reads them, and what has come meanwhile: for a writer of many
+    small pieces, each of which would wake this process. `read_now` ends a pause.
+    """
+
+    def __init__(self, sink: Callable[[bytes], object], *, pause_seconds: float = 0) -> None:
         self._fd, self._writer = os.pipe()
         self._sink = sink
+        self._pause_seconds = pause_seconds
+        self._pause: asyncio.TimerHandle | None = None
         self._loop = asyncio.get_running_loop()
         self.ended: asyncio.Future[None] = self._loop.create_future()
         os.set_blocking(self._fd, False)
@@ -143,21 +149,49 @@ class Pipe:
         """The writing end, a descriptor to pass to a child before `listen`."""
         return self._writer
 
+    @property
+    def inode(self) -> int:
+        """The number by which the system names it, for both ends alike."""
+        return os.fstat(self._fd).st_ino
+
     def listen(self) -> None:
         """Start to read."""
         # With our own writing end open, the pipe would never end.
         os.close(self._writer)
         self._writer = -1
-        self._loop.add_reader(self._fd, self._on_readable)
+        self._loop.add_reader(self._fd, self._begin_pause if self._pause_seconds else self._read)
+
+    @property
+    def is_paused(self) -> bool:
+        """Whether something has come that is not read yet."""
+        return self._pause is not None
+
+    def read_now(self) -> None:
+        """Read what is there, if this is paused."""
+        if self._pause is None:
+            return
+        self._pause.cancel()
+        self._pause = None
+        self._read_rest()
+        if not self.ended.done():
+            self._loop.add_reader(self._fd, self._begin_pause)
 
     def close(self) -> None:
         """Read the available output, then stop."""
-        for _ in range(_MAX_LAST_CHUNKS):
-            if self.ended.done() or not self._on_readable():
-                break
+        self._read_rest()
         self._end()
 
-    def _on_readable(self) -> bool:
+    def _begin_pause(self) -> None:
+        self._loop.remove_reader(self._fd)
+        self._pause = self._loop.call_later(self._pause_seconds, self.read_now)
+
+    def _read_rest(self) -> None:
+        for _ in range(_MAX_LAST_CHUNKS):
+            if self.ended.done() or not self._read():
+                break
+
+    def _read(self) -> bool:
+        """Read a chunk. Return whether there may be more: not if none has come, or at the end."""
         try:
             chunk = os.read(self._fd, _CHUNK_BYTES)
         except BlockingIOError:
@@ -166,9 +200,12 @@ class Pipe:
             self._end()
             return False
         self._sink(chunk)
-        return len(chunk) == _CHUNK_BYTES
+        return True
 
     def _end(self) -> None:
+        if self._pause is not None:
+            self._pause.cancel()
+            self._pause = None
         if self._fd >= 0:
             self._loop.remove_reader(self._fd)
             os.close(self._fd)

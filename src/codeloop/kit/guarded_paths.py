@@ -73,20 +73,30 @@ _OPENED_LIST = """
 .windsurf/mcp_config.json .kiro/settings .roo/mcp.json mise.toml .mise.toml mise.local.toml .mise.local.toml .mise
 .config/mise .config/mise.toml .exrc .vimrc .nvimrc .nvim.lua .helix .fleet .dir-locals.el .lfsconfig .envrc
 .devcontainer.json .devcontainer .idea/runConfigurations .idea/externalTools.xml .idea/watcherTasks.xml
-.idea/startup.xml
+.idea/startup.xml .cursor/permissions.json .cursor/cli.json .codex/rules .windsurf/hooks.json .kiro/hooks
+.clinerules/hooks .amazonq/mcp.json .amazonq/cli-agents .qwen/settings.json crush.json .crush.json
+.factory/settings.json .factory/mcp.json .factory/hooks.json .augment/settings.json .kilocode/mcp.json .junie/mcp
+.trae/mcp.json .amp/settings.json .continue/mcpServers .github/hooks .aider.conf.yml .lvimrc .localvimrc .dir-
+locals-2.el .gitpod.yml .codesandbox/tasks.json .pdbrc .gdbinit .lldbinit .Rprofile .ghci .ocamlinit .pryrc .irbrc
+.iex.exs
 """
 OPENED_PATHS = tuple(_OPENED_LIST.split())
 """Files and folders at the top of a project that run or loosen something in other programs when it is opened."""
 _CONFIRMED_NAME_LIST = """
 AGENTS.md CLAUDE.md GEMINI.md .cursorrules .windsurfrules .npmrc .yarnrc .yarnrc.yml .pnpmfile.cjs .pypirc pip.conf
 .condarc .gemrc .pre-commit-config.yaml .pre-commit-config.yml .lefthook.yml lefthook.yml .lefthook.yaml lefthook.yaml
-lefthook.toml lefthook.json lefthook-local.yml .gitlab-ci.yml *.code-workspace
+lefthook.toml lefthook.json lefthook-local.yml .gitlab-ci.yml *.code-workspace .overcommit.yml .simple-git-hooks.json
+.travis.yml Jenkinsfile azure-pipelines.yml bitbucket-pipelines.yml .drone.yml .woodpecker.yml .woodpecker.yaml
+appveyor.yml .appveyor.yml cloudbuild.yaml *.sublime-project
 """
 CONFIRMED_NAMES = (*_CONFIRMED_NAME_LIST.split(), *(path for path in OPENED_PATHS if "/" not in path))
 CONFIRMED_FOLDERS = (
     *(path for path in OPENED_PATHS if "/" in path), ".mise", ".helix", ".fleet", ".cursor", ".claude", ".gemini",
     ".codex", ".zed", ".windsurf", ".kiro", ".roo", ".husky", ".idea", ".devcontainer", ".github/workflows",
     ".github/actions", ".github/copilot-instructions.md", ".circleci", ".cargo/config", ".cargo/config.toml",
+    ".woodpecker", ".buildkite", ".gitea/workflows", ".forgejo/workflows", ".semaphore", ".teamcity", ".tekton",
+    ".githooks", ".mvn", ".run", ".externalToolBuilders", ".vs", ".claude-plugin", ".github/agents", ".yarn/releases",
+    ".yarn/plugins", ".continue", ".amazonq", ".qwen", ".factory", ".augment", ".kilocode", ".junie", ".trae",
     ".config/pip", ".bundle/config", ".m2/settings.xml", ".gradle/init.gradle", ".gradle/init.d", ".config/uv",
 )  # fmt: skip
 """Files of a project that make something run later. The first change in a session needs permission."""

@@ -5,7 +5,7 @@ A process is identified by its id and its start time, since ids are reused.
 
 import os
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -95,10 +95,16 @@ def make_undumpable() -> None:
     Root can still read them. Programs that this process starts are not protected.
     """
     if sys.platform == "linux":
-        # The import takes 3 to 5 ms, so not at start-up.
-        import ctypes
+        _find_prctl()(_PR_SET_DUMPABLE, 0, 0, 0, 0)
 
-        ctypes.CDLL(None).prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
+
+@cache
+def _find_prctl() -> Callable[[int, int, int, int, int], int]:
+    """Return a function of the C library. To load that anew for each command would cost as much as an analysis."""
+    # The import takes 3 to 5 ms, so not at start-up.
+    import ctypes
+
+    return ctypes.CDLL(None).prctl
 
 
 @cache

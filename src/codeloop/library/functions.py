@@ -39,6 +39,7 @@ from codeloop.schema.errors import CodeloopError
 from codeloop.schema.event import Event
 from codeloop.schema.live_events import ClientToolChanged
 from codeloop.schema.operation_table import OPERATIONS
+from codeloop.schema.permission import parse_profile
 from codeloop.schema.resources import ClientToolCall
 
 _LOG = logging.getLogger("codeloop.library")
@@ -68,16 +69,16 @@ def make_function_tools(functions: Sequence[Callable[..., object]]) -> dict[str,
     return function_tools
 
 
-def list_plan_warnings(options: SessionOptions) -> tuple[str, ...]:
-    """Return a warning that names the functions that the profile `plan` hides from the model, if there are any."""
-    if options.get("profile") != "plan":
+def list_read_only_warnings(options: SessionOptions) -> tuple[str, ...]:
+    """Return a warning that names the functions that the profile `read-only` hides from the model, if there are any."""
+    if parse_profile(options.get("profile")) != "read-only":
         return ()
     tools = make_function_tools(options.get("tools", ())).values()
     names = ", ".join(each.name for each in tools if not getattr(each.function, READ_ONLY_ATTRIBUTE, False))
     if not names:
         return ()
     advice = "Mark those that only read with @codeloop.extension.tool(read_only=True)."
-    return (f"The profile plan does not offer these functions to the model: {names}. {advice}",)
+    return (f"The profile read-only does not offer these functions to the model: {names}. {advice}",)
 
 
 class RunningFunctionCall(NamedTuple):

@@ -9,7 +9,7 @@ from msgspec import Struct
 from codeloop.kit.text.suggest import find_similar, format_suggestion
 from codeloop.library.budget import Budget
 from codeloop.library.events import EMPTY_MAPPING
-from codeloop.schema.permission import Profile
+from codeloop.schema.permission import ProfileName
 
 Rules = Mapping[str, "Action | Mapping[str, Action]"]
 """Permission rules as in the configuration: `{"bash": {"*": "ask", "npm test *": "allow"}, "edit": "allow"}`."""
@@ -108,8 +108,8 @@ class SessionOptions(TypedDict, total=False):
     """The model, as `provider/model` (see `codeloop models`); by default the configured one."""
     agent: str
     """The agent: `build`, `plan`, or one that you defined."""
-    profile: Profile
-    """The permission profile, which decides what needs no question: `ask`, `auto` (the default), `plan`, `yolo`."""
+    profile: ProfileName
+    """The permission profile: what needs no question. `ask`, `auto` (the default), `read-only`, `yolo`."""
     permission: Rules
     """Rules that are added after those of the configuration: `{"bash": {"*": "ask", "npm test *": "allow"}}`."""
     tools: Sequence[Callable[..., object]]

@@ -7,7 +7,7 @@ from typing import Any, TypeVar, Unpack, cast, overload
 from codeloop.client.client import Client
 from codeloop.library.errors import TurnFailed
 from codeloop.library.events import Answer
-from codeloop.library.functions import list_plan_warnings, make_function_tools
+from codeloop.library.functions import list_read_only_warnings, make_function_tools
 from codeloop.library.options import Action, Rules, SessionOptions, TurnLimits, check_options
 from codeloop.library.session import AgentSession, Files, SessionTarget, check_prompt, parse_model_option
 from codeloop.schema.api.project import PathInfo
@@ -23,7 +23,7 @@ from codeloop.schema.api.session_requests import (
 )
 from codeloop.schema.errors import CodeloopError, UsageProblem
 from codeloop.schema.message import Session, SessionModel
-from codeloop.schema.permission import PROFILE_KEY, PROFILES, PermissionRule
+from codeloop.schema.permission import PROFILE_KEY, PROFILES, PermissionRule, parse_profile
 
 T = TypeVar("T")
 # The newest sessions of the project; those of other directories of it are filtered afterwards.
@@ -41,7 +41,7 @@ class AgentProject:
     ) -> None:
         self.directory = path.directory
         """The absolute path of the directory."""
-        self.warnings = (*warnings, *list_plan_warnings(options))
+        self.warnings = (*warnings, *list_read_only_warnings(options))
         """Warnings about the configuration and the options, such as what was ignored, and why."""
         self._worktree = path.worktree
         self._target = session_target
@@ -148,9 +148,9 @@ def _make_profile_metadata(options: SessionOptions) -> dict[str, str]:
     profile = options.get("profile")
     if profile is None:
         return {}
-    if profile not in PROFILES:
+    if (known_profile := parse_profile(profile)) is None:
         raise UsageProblem(f"There is no profile {profile!r}. There are: {', '.join(PROFILES)}.")
-    return {PROFILE_KEY: profile}
+    return {PROFILE_KEY: known_profile}
 
 
 def _convert_rules(rules: Rules) -> list[PermissionRule]:

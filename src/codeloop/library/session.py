@@ -15,7 +15,7 @@ from codeloop.library.budget import Budget, add_cost, make_budget_share
 from codeloop.library.errors import WrongResult
 from codeloop.library.event_feed import EventFeed, Listener
 from codeloop.library.events import Answer, SessionEvent, ToolUse, TurnDone
-from codeloop.library.functions import FunctionOffer, list_plan_warnings, make_function_tools
+from codeloop.library.functions import FunctionOffer, list_read_only_warnings, make_function_tools
 from codeloop.library.options import SessionOptions, TurnLimits
 from codeloop.library.request_answerer import RequestAnswerer
 from codeloop.library.result_type import ResultType
@@ -73,7 +73,7 @@ class AgentSession:
     def __init__(self, session_target: SessionTarget, session: Session, options: SessionOptions) -> None:
         self._target = session_target
         self._session = session
-        self.warnings = list_plan_warnings(options)
+        self.warnings = list_read_only_warnings(options)
         """Warnings about the options: what was ignored, and why."""
         self._options = options
         # Parsed at once, so that a wrong name fails here and not at the first prompt.

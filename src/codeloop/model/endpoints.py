@@ -13,7 +13,6 @@ from codeloop.model.credentials.chains import load_chain
 from codeloop.model.credentials.environment import find_environment_key
 from codeloop.model.credentials.store import Credentials, KeyringKey
 from codeloop.model.errors import ModelUnavailable, NoKey, WrongKeyOrigin
-from codeloop.model.key_origins import ForeignAddress, find_foreign_address
 from codeloop.model.provider import (
     Provider,
     describe_missing_address,
@@ -31,6 +30,7 @@ from codeloop.schema.wire import replace
 
 if TYPE_CHECKING:
     from codeloop.model.credentials.signer import Signer
+    from codeloop.model.key_origins import ForeignAddress
     from codeloop.model.wire.endpoint import Endpoint
 
 _RESPONSES_HOSTS = ("api.openai.com", "api.x.ai")
@@ -63,6 +63,9 @@ def make_endpoint(
     headers = read_headers(provider.id, provider.config.options.get("headers"))
     foreign = None
     if provider.own is not None:
+        # Imported late: most providers are the user's own.
+        from codeloop.model.key_origins import find_foreign_address
+
         own_urls = _list_own_urls(provider, provider.own.provider, process_environment)
         foreign = find_foreign_address(provider.id, url, own_urls, provider.own.holds)
     if foreign is not None:
@@ -154,7 +157,7 @@ def _find_key(
     url: str,
     credentials: Credentials,
     environment: Mapping[str, str],
-    foreign: ForeignAddress | None,
+    foreign: "ForeignAddress | None",
 ) -> str | KeyringKey | None:
     """Return the configured key, else the environment's, else the stored one: a text, or its entry in the keyring.
 

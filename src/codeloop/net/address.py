@@ -75,7 +75,7 @@ def spell_address(ip: IPv4Address | IPv6Address) -> str:
 def classify_non_public(address: str) -> str | None:
     """Return the kind of an address that is not public, such as `loopback` or `private`; None for a public one.
 
-    Raises ValueError for a text that is no address.
+    Raises ValueError for a text that is not an address.
 
     >>> classify_non_public("10.1.2.3")
     'private'

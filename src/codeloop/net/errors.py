@@ -10,7 +10,7 @@ NetworkErrorKind = Literal[
 `refused`: nothing listens at the address, or its name is not known; `connect`: no connection for another reason;
 `connect-timeout`: none in time; `certificate`: one is not trusted, or a configured file of one can't be used; `proxy`:
 the proxy, or the way to it; `offline`: not sent in offline mode; `first-byte`: no answer began in time; `idle`: the
-answer stalled; `cut`: the connection ended before the answer; `protocol`: what came is no HTTP, or is damaged.
+answer stalled; `cut`: the connection ended before the answer; `protocol`: what came is not HTTP, or is damaged.
 """
 
 

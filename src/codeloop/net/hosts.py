@@ -86,7 +86,7 @@ def is_reachable_offline(host: str) -> bool:
         ipv4 = address.ipv4_mapped if isinstance(address, IPv6Address) else None
         return classify_non_public(str(ipv4 or address)) is not None
     except ValueError:
-        # A number, such as 134744072, is an address to the system: that is no name.
+        # A number, such as 134744072, is an address to the system: that is not a name.
         return "." not in plain and not compile_once(_NUMBER).fullmatch(plain)
 
 

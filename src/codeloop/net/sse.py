@@ -40,7 +40,7 @@ class SseParser:
         return events
 
     def feed_with_ids(self, chunk: bytes) -> list[tuple[int | None, bytes]]:
-        """Do the same for a stream whose ids are numbers; return the id of each event too (None: it is no number)."""
+        """Do the same for a stream whose ids are numbers; return each event's id too (None: not a number)."""
         events = map(_parse_event, self._split_events(chunk))
         return [(event.number, event.data) for event in events if event.data is not None]
 
@@ -84,7 +84,7 @@ class _ServerSentEvent(NamedTuple):
     number: int | None
     """Its id, if that is a number."""
     data: bytes | None
-    """None: it has no data, so it is no event but a comment, for example."""
+    """None: it has no data, so it is not an event but a comment, for example."""
 
 
 def _parse_event(block: bytes) -> _ServerSentEvent:

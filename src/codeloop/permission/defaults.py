@@ -55,7 +55,7 @@ _ALLOW_RULES = _make_rules_for_each("allow", "read grep glob list todowrite skil
 _FIRST_RULES: dict[Profile, Ruleset] = {
     "ask": (*_make_rules("*", "ask"), *_ALLOW_RULES),
     "auto": tuple(_make_rules("*", "allow")),
-    "plan": (
+    "read-only": (
         *_make_rules("*", "deny"),
         *_make_rules("*", "allow", "<read-only>"),
         *_ALLOW_RULES,
@@ -71,7 +71,7 @@ _LAST_RULES: dict[Profile, Ruleset] = {
         *_make_rules("bash", "ask", REMOTE_PATTERN, LOSS_PATTERN),
         *_make_rules("external_directory", "allow", "<sandboxed>"),
     ),
-    "plan": _READ_ONLY_AGENT_RULES["plan"],
+    "read-only": _READ_ONLY_AGENT_RULES["plan"],
     "yolo": (),
 }
 
@@ -119,14 +119,14 @@ def list_named_permissions() -> frozenset[str]:
 def make_fixed_rules(profile: Profile) -> Ruleset:
     """Return the rules of a profile that a user's rules can't loosen."""
     match profile:
-        case "plan":
+        case "read-only":
             # `_FIRST_RULES` deny what they do not name. A call passes several lists of rules, and for these permissions
             # the other lists are enough, so this one allows them.
             decided_by_other_lists = (
                 "external_directory webfetch_private doom_loop subagents question plan_enter plan_exit"
             )
             return (
-                *_FIRST_RULES["plan"],
+                *_FIRST_RULES["read-only"],
                 *_make_rules_for_each("allow", decided_by_other_lists),
                 *_READ_ONLY_AGENT_RULES["plan"],
             )

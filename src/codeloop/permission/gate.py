@@ -314,7 +314,7 @@ class Gate(Struct, frozen=True):
                 try:
                     return await self._wait_for_answer(request, seq)
                 except GapError:
-                    # The answer may be among the events that are gone. Nobody knows it then, so it is no yes.
+                    # The answer may be among the events that are gone; unknown, it does not count as a yes.
                     seq = self.store.read_last_seq()
                     if not self._is_pending(request):
                         return _make_rejection(request)

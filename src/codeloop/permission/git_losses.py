@@ -6,8 +6,8 @@ from functools import cache
 from codeloop.kit.wildcard import matches
 
 # By subcommand of git, the options with which it discards work, rewrites a commit or passes over the checks of hooks;
-# git accepts the long ones shortened. `""`: it does so with any words. What the agent has made itself is no exception:
-# nobody knows which of its commits others have seen.
+# git accepts the long ones shortened. `""`: it does so with any words. What the agent has made itself is not
+# an exception: nobody knows which of its commits others have seen.
 _OPTIONS = {
     "commit": ("--am", "-n", "--no-v"),
     "merge": ("--no-verif",),

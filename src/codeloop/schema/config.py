@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from codeloop.schema.permission import PermissionRule, Profile
+from codeloop.schema.permission import PermissionRule, ProfileName
 from codeloop.schema.wire import JSON, Natural, Wire
 
 
@@ -353,7 +353,7 @@ class Config(Wire, rename=None):
     command: dict[str, CommandConfig] = {}
     permission: list[PermissionRule] = []
     restrictions: list[PermissionRule] = []
-    profile: Profile | None = None
+    profile: ProfileName | None = None
     mcp: dict[str, JSON] = {}
     mcp_share: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
     plugin: list[JSON | str | list[JSON | str]] = []

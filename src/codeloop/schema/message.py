@@ -182,6 +182,11 @@ class Session(Wire):
         return (self.directory.removesuffix(self.path).rstrip("/") or "/") if self.path else self.directory
 
 
+def count_used_tokens(session: Session) -> int:
+    """Return how many tokens a session has used, of any kind."""
+    return session.tokens.all if session.tokens else 0
+
+
 def measure_growth(before: Session, after: Session) -> tuple[Tokens, float]:
     """Return the tokens and the dollars by which a session's sums have grown; never less than nothing."""
     cost = max((after.cost or 0.0) - (before.cost or 0.0), 0.0)

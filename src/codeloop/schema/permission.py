@@ -1,7 +1,7 @@
 """Permissions as data: rules, tools' needs, the questions to the user, and what was decided and is in force."""
 
 from pathlib import Path
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from msgspec import Struct
 
@@ -11,13 +11,17 @@ Action = Literal["allow", "ask", "deny"]
 Reply = Literal["once", "always", "reject"]
 AlwaysScope = Literal["directory", "session"]
 """Where an "always" holds until it is revoked: in the directory, or in the session and its subagents alone."""
-Profile = Literal["ask", "auto", "plan", "yolo"]
+Profile = Literal["ask", "auto", "read-only", "yolo"]
 """The sets of default rules, which come before the user's own: see `permission.defaults`."""
+FORMER_PROFILES: dict[str, Profile] = {"plan": "read-only"}
+"""The profiles by names that they had before; `plan` is only an agent now."""
+ProfileName = Literal["ask", "auto", "read-only", "yolo", "plan"]
+"""A profile as files, stored sessions and other programs name it; `parse_profile` reads it."""
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 PROFILE_DESCRIPTIONS: dict[Profile, str] = {
     "ask": "reads without asking; asks before it edits or runs anything",
     "auto": "edits in the project, runs in the sandbox; asks beyond both",
-    "plan": "reads and plans; changes nothing",
+    "read-only": "reads and plans; changes nothing",
     "yolo": "does everything without asking",
 }
 """The description of each profile, for user interfaces."""
@@ -39,6 +43,11 @@ NOBODY_MESSAGE = "Nobody is there to answer, so this was refused."
 """The message of a rejection that was not the user's."""
 AUTO_MESSAGE = "Approved by --auto."
 """The message of a permission that the flag gave, not the user."""
+
+
+def parse_profile(name: Any) -> Profile | None:
+    """Return the profile of this name, which may be a former one; None: there is none."""
+    return next((profile for profile in PROFILES if profile == FORMER_PROFILES.get(str(name), name)), None)
 
 
 def is_category_pattern(pattern: str) -> bool:

@@ -60,7 +60,7 @@ class WebApp:
         """Return a file, or the index for a path that a browser opens; None: there is neither."""
         if request.method not in {"GET", "HEAD"}:
             return None
-        # Apps with routes of their own keep the route in the path, so reloading opens a path that is no file.
+        # Apps with routes of their own keep the route in the path, so reloading opens a path that is not a file.
         path = request.url.path.strip("/") or INDEX_NAME
         for name in (path, INDEX_NAME) if _is_navigation(request) else (path,):
             try:

@@ -89,7 +89,7 @@ def curl_sends(words: Sequence[str], _: ProgramRow) -> bool:
                 # What goes through a proxy is not sent to this machine alone.
                 urls.append(value)
         elif name in {"--connect-to", "--resolve"}:
-            # The host of a URL stands for another one then: the value is no host of this machine.
+            # The host of a URL stands for another one then: the value is not a host of this machine.
             urls.append("")
             rest = rest if has_value else rest[1:]
         elif name in _CURL_SENDING_OPTIONS or name in _CURL_VALUE_OPTIONS:

@@ -36,6 +36,10 @@ _LOG_SUBCOMMANDS = frozenset(
     {"log", "reflog", "whatchanged", "stash show", "stash list", "diff-tree", "diff-files", "diff-index"}
 )
 _PRINTING_SUBCOMMANDS = frozenset({"archive", "fast-export", "format-patch", "range-diff"})
+# Subcommands that write tracked files to the work tree: to another folder if one is named.
+_WRITING_SUBCOMMANDS = frozenset({"checkout", "restore", "switch", "reset", "read-tree", "checkout-index", "stash pop"})
+ELSEWHERE_VARIABLES = frozenset({"GIT_WORK_TREE", "GIT_DIR"})
+"""Variables with which git writes tracked files to a folder that is not the project's."""
 
 
 def _list_printed_files(name: str, words: Sequence[str], arguments: Arguments) -> list[Use]:
@@ -85,11 +89,25 @@ def read_git(words: Sequence[str], program: ProgramRow) -> list[Use]:
     if two_words in program.subcommands:
         name, rest, row = two_words, rest[1:], program.subcommands[two_words]
     uses = _read_git_config(rest, row) if name == "config" else _read_git_subcommand(name, rest, row)
+    is_elsewhere = any(option in {"--work-tree", "--git-dir"} for option, _ in global_arguments.option_values)
+    if _copies_tracked_files(name, rest) or (is_elsewhere and name in _WRITING_SUBCOMMANDS):
+        global_uses.append(("o", ":/"))
     folder = join("", *folders)
     return [
         *global_uses,
         *((role, path if path.startswith((":/", "~")) else join(folder, path)) for role, path in uses),
     ]
+
+
+def _copies_tracked_files(name: str, rest: Sequence[str]) -> bool:
+    """Return whether a subcommand writes what git has of tracked files to other paths, at which no rule knows them."""
+    match name:
+        case "worktree":
+            return rest[:1] == ["add"]
+        case "checkout-index" | "read-tree":
+            return any(word.startswith(("--prefix", "--temp")) for word in rest)
+        case _:
+            return name == "bundle create"
 
 
 def _read_git_subcommand(name: str, rest: list[str], row: ProgramRow) -> list[Use]:

@@ -7,6 +7,7 @@ line with tree-sitter, but nothing that it finds counts as proved.
 """
 
 import re
+from functools import lru_cache
 from typing import NoReturn
 
 from msgspec import Struct
@@ -71,6 +72,8 @@ case coproc declare do done elif else esac export fi for function if in let loca
 unset unsetenv until while
 """
 _REFUSED_COMMAND_NAMES = RESERVED_WORDS.union(_READING_CHANGERS.split())
+# What is read of a longer line is not kept.
+_SHORT_LINE_CHARS = 1000
 _DEVICES = frozenset({"/dev/null", "/dev/stderr", "/dev/stdout"})
 
 _REFUSALS = {
@@ -109,6 +112,16 @@ def read_line(text: str) -> ParsedLine:
     """Read a line. Takes time in proportion to its length, and never fails."""
     if len(text) > BASH_SIZE.value:
         return ParsedLine(refusal="it is too long to be read")
+    return _read_short_line(text) if len(text) < _SHORT_LINE_CHARS else _read_line(text)
+
+
+# A step asks for its line in several places: its permission, its effect, its checks; the end of a turn for all of them.
+@lru_cache(maxsize=256)
+def _read_short_line(text: str) -> ParsedLine:
+    return _read_line(text)
+
+
+def _read_line(text: str) -> ParsedLine:
     # Characters that a user does not see could hide what runs; the marks of `kit.wildcard` are among them.
     if not text.replace("\n", "").replace("\t", "").isprintable():
         return ParsedLine(refusal="it has control characters or invisible ones")

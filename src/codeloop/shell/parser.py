@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 from typing import NamedTuple
+
+from msgspec import Struct
 
 from codeloop.schema.limits import BASH_COMMANDS, BASH_NESTING, BASH_SIZE
 from codeloop.schema.wire import replace
@@ -32,18 +33,17 @@ class Assignment(NamedTuple):
     words: tuple[Word, ...]
 
 
-@dataclass(slots=True)
-class Script:
+class Script(Struct):
     """The commands that have been read so far. `is_unknown`: the script may run something that is not among them.
 
     `deadline`: when parsing gives up, in seconds of this thread's processor time: on a busy machine a line would be
     unknown after any pause. `variables`: the assignment of each by name; None: its value can't be known.
     """
 
-    commands: list[SimpleCommand] = field(default_factory=list[SimpleCommand])
+    commands: list[SimpleCommand] = []
     is_unknown: bool = False
     deadline: float = 0.0
-    variables: dict[str, Assignment | None] = field(default_factory=dict[str, "Assignment | None"])
+    variables: dict[str, Assignment | None] = {}
 
     def add(self, command: SimpleCommand, depth: int) -> None:
         """Add a command and what it runs. Raises LimitExceeded."""

@@ -18,7 +18,7 @@ _TIME = r"time[ \t]+(?:-p[ \t]+)?(?=[A-Za-z_./])"
 # What a here-document may be the input of: these never run what they read.
 _DOCUMENT_READERS = frozenset({"cat", "gh", "git", "glab", "grep", "head", "sort", "tail", "tee", "wc"})
 _EXPANDING = frozenset("$`\\")
-# A name in lower case, without an underscore, is of no program's environment. Words of a loop are no options.
+# A name in lower case, without an underscore, is of no program's environment. Words of a loop are not options.
 _LOOP_WORD = r"[A-Za-z0-9_./:,@%+][A-Za-z0-9_./:,@%+-]*"
 _LOOP = rf"for ([a-z][a-z0-9]{{0,11}}) in((?:[ \t]+{_LOOP_WORD})+)[ \t]*[;\n]\s*do\s+(.*?)[;\n]\s*done"
 _NESTING = r"\b(?:for|while|until|select|case|if|do|done|function|break|continue)\b|[{}()`'\\#]|<<"

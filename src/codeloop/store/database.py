@@ -1,6 +1,7 @@
 """Opens the SQLite file, migrates it after a backup, and turns SQLite's errors into messages that say what to do."""
 
 import errno
+import os
 import sqlite3
 from collections.abc import Generator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
@@ -68,6 +69,9 @@ MIGRATIONS: tuple[str, ...] = (
 A script is never changed once it is released: databases that ran it would differ from new ones.
 """
 
+# SQLite's own limit, for the longest name that it makes beside the file.
+_MAX_PATH_BYTES = 512
+
 SqlValue = str | int | float | bytes | None
 
 
@@ -89,6 +93,11 @@ def _describe_error(error: sqlite3.Error | OSError, path: Path) -> str:
     match _classify_error(error):
         case "FULL":
             return f"The disk is full: nothing more can be stored in {path}. Free some space and continue the session."
+        case "CANTOPEN" if len(os.fsencode(path)) + len("-journal") >= _MAX_PATH_BYTES:
+            return (
+                f"The path of the database is too long: SQLite opens one of at most {_MAX_PATH_BYTES} bytes. "
+                f"Set CODELOOP_HOME to a shorter one than {path.parent}."
+            )
         case "READONLY" | "PERM" | "CANTOPEN" | "AUTH":
             return f"The database {path} can't be written ({text}). Make it writable, or set CODELOOP_HOME elsewhere."
         case "IOERR":

@@ -7,17 +7,20 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from msgspec import Struct
 
-from codeloop.schema.api.session_reports import SessionOverview
 from codeloop.schema.message import Message, Session
 from codeloop.schema.part import Part, TextPart
 from codeloop.store.conversation import Entry
 from codeloop.store.database import MIGRATIONS, Database, StoreError
 from codeloop.store.lease import Leases
 from codeloop.store.permission_records import PermissionRecords
+
+if TYPE_CHECKING:
+    from codeloop.schema.api.session_reports import SessionOverview
 
 _decode_session = msgspec.json.Decoder(Session).decode
 _message_decoder: msgspec.json.Decoder[Message] = msgspec.json.Decoder(Message)
@@ -94,7 +97,7 @@ class Queries:
         leases = Leases(self._db)
         return [row[0] for row in self._db.fetch_all("SELECT session_id FROM lease") if leases.is_held(row[0])]
 
-    def list_session_overviews(self, limit: int) -> list[SessionOverview]:
+    def list_session_overviews(self, limit: int) -> "list[SessionOverview]":
         """Return an overview of each session that is neither a subagent nor archived, newest change first."""
         # Only overviews need it, so most runs don't load it.
         from codeloop.store.session_overviews import list_session_overviews

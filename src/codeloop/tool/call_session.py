@@ -88,6 +88,10 @@ class CallSession:
         self.list_denials = list_denials
         """Returns the patterns of the rules that deny parts of a permission, such as `edit` of certain files."""
         self.find_tool_denial = find_tool_denial
+        self.is_kept: Callable[[Path], bool] = lambda _: False
+        """Returns whether undo could bring a file back that git ignores, if a command changed it now."""
+        self.private_home = ""
+        """The name of a private home that only the session's checks see; "": its commands share that of all."""
         """Returns the rule that denies a tool by its name."""
 
     def list_todos(self) -> list[Todo]:

@@ -1,4 +1,6 @@
-"""The tools of one project: `Toolbox` lists those that a model is offered, and parses and validates its calls."""
+"""The tools of one project: `Toolbox` lists those that a model is offered,
+and parses and validates its calls.
+"""
 
 from collections.abc import Callable, Iterable
 from functools import cached_property
@@ -10,7 +12,7 @@ from msgspec import Struct
 from codeloop.kit.wildcard import matches
 from codeloop.model.chat import ToolSpec
 from codeloop.permission.rules import is_offered
-from codeloop.schema.limits import TOOL_DEPTH
+from codeloop.schema.limits import TOOL_ARGUMENTS, TOOL_DEPTH, TOOL_ITEMS
 from codeloop.schema.part import NOTE_KEY
 from codeloop.schema.permission import Ruleset
 from codeloop.schema.wire import JSON, bound_depth, replace
@@ -19,15 +21,27 @@ from codeloop.tool.tool import BuiltinTool, Tool, ToolContext, ToolResult
 
 _decode_object = bound_depth(msgspec.json.Decoder(JSON).decode)
 
-_PATCH_MODEL_PATTERNS = ("gpt-5*", "gpt-6*", "*/gpt-5*", "*/gpt-6*", "*openai.gpt-5*", "*openai.gpt-6*", "*codex*")
-"""Models that were trained to change files by patches; all others are offered `edit` and `write`."""
+_PATCH_MODEL_PATTERNS = (
+    "gpt-5*",
+    "gpt-6*",
+    "*/gpt-5*",
+    "*/gpt-6*",
+    "*openai.gpt-5*",
+    "*openai.gpt-6*",
+    "*codex*",
+)
+"""Models that were trained to change files by patches;
+all others are offered `edit` and `write`.
+"""
 
 _PATCH_TOOLS = frozenset({"apply_patch"})
 _TEXT_EDIT_TOOLS = frozenset({"edit", "multiedit", "write"})
 
 
 class PreparedCall(Struct, frozen=True):
-    """A call that can run: the tool, its arguments as a struct, and the JSON object they came from."""
+    """A call that can run: the tool, its arguments as a struct,
+    and the JSON object they came from.
+    """
 
     tool: Tool
     params: msgspec.Struct | JSON
@@ -50,7 +64,8 @@ class PreparedCall(Struct, frozen=True):
 class InvalidToolCall(Struct, frozen=True):
     """A call that can't run. `reason` says why; `input` is its JSON object, empty if it has none.
 
-    `is_unusable`: there is no such tool, or the arguments are no JSON object; user interfaces show the tool `invalid`.
+    `is_unusable`: there is no such tool, or the arguments are not a JSON object;
+    UIs show the tool `invalid`.
     """
 
     reason: str
@@ -66,7 +81,9 @@ class InvalidToolCall(Struct, frozen=True):
 
 AnyTool = Tool | BuiltinTool
 FitTools = Callable[[tuple[ToolSpec, ...], int], tuple[ToolSpec, ...]]
-"""Takes specs and the tokens of a model's window (0: unknown); returns the specs that may take that much of it."""
+"""Takes specs and the tokens of a model's window (0: unknown);
+returns the specs that may take that much of it.
+"""
 FindTool = Callable[[str], Tool | None]
 """Takes the name that a model called, and returns the tool; None: there is none."""
 
@@ -91,7 +108,8 @@ class ServerTools(Struct, frozen=True):
 
 
 class Toolbox(Struct, dict=True):
-    """The tools of a project in a fixed order, so that a service's cache of the start of a request stays valid.
+    """The tools of a project in a fixed order, so that a service's cache of the start
+    of a request stays valid.
 
     The contents change only when MCP servers or extensions offer other tools than before.
     `fit_specs` and `find_tool`: see ServerTools.
@@ -104,7 +122,8 @@ class Toolbox(Struct, dict=True):
     def replace_with(self, other: "Toolbox") -> None:
         """Replace the contents of this toolbox by those of another, from the next request on."""
         self.tools, self.fit_specs, self.find_tool = other.tools, other.fit_specs, other.find_tool
-        # The cached properties hold the old tools. A struct's fields are not in `vars`, so they stay.
+        # The cached properties hold the old tools.
+        # A struct's fields are not in `vars`, so they stay.
         vars(self).clear()
 
     @cached_property
@@ -117,7 +136,9 @@ class Toolbox(Struct, dict=True):
         return {tool.name: tool.spec for tool in self.tools}
 
     def list_specs(self, model: str, *rulesets: Ruleset) -> tuple[ToolSpec, ...]:
-        """Return the specs of the tools to offer to a model (by its id): they suit it, and no rule denies them."""
+        """Return the specs of the tools to offer to a model (by its id):
+        they suit it, and no rule denies them.
+        """
         unsuitable = _list_unsuitable_tools(model)
         offers = (
             self._make_spec(tool, rulesets)
@@ -138,18 +159,24 @@ class Toolbox(Struct, dict=True):
     def prepare(
         self, name: str, arguments: str, offered: frozenset[str] | None = None
     ) -> PreparedCall | InvalidToolCall:
-        """Parse and validate a model's call. Mistakes whose meaning is certain are repaired (`tool/repair`) and noted.
+        """Parse and validate a model's call. Mistakes whose meaning is certain are repaired
+        (`tool/repair`) and noted.
 
-        `offered`: the names that the error for an unknown tool lists; None: all. Calls of others are prepared, too.
+        `offered`: the names that the error for an unknown tool lists; None: all.
+        Calls of others are prepared, too.
         """
         # Imported late: a request without calls does not need it.
         from codeloop.tool.repair.calls import match_tool, translate_editor_call
 
+        if len(arguments) > TOOL_ARGUMENTS.value:
+            reason = f"The arguments of {name} have more than {TOOL_ARGUMENTS.value:,} characters, so it was not run."
+            return InvalidToolCall(reason, {}, is_unusable=False, advice="Make several calls, or use a command.")
         notes: list[str] = []
         known_name = name if name in self.tools_by_name else match_tool(name, list(self.tools_by_name))
         schema = self._specs_by_name[known_name].parameters if known_name else {}
         value = _read_arguments(arguments, schema, notes)
-        # Some agents have one tool with commands for all that an editor does, or an `edit` with a list of edits.
+        # Some agents have one tool with commands for all that an editor does,
+        # or an `edit` with a list of edits.
         if isinstance(value, dict) and known_name in {None, "edit"}:
             editor_call = translate_editor_call(name, value)
             if editor_call is not None:
@@ -161,7 +188,7 @@ class Toolbox(Struct, dict=True):
             notes.append(f"the tool is named `{known_name}` here")
         tool = self.tools_by_name[known_name].implementation
         if isinstance(value, str):
-            reason = f"The arguments of {tool.name} are not a JSON object: {value}."
+            reason = f"The arguments of {tool.name} {value}."
             return InvalidToolCall(f"{reason} It takes {format_signature(known_name, schema)}.", {}, is_unusable=True)
         if tool.schema is not None:
             return _prepare_external_call(tool, value, notes)
@@ -170,7 +197,9 @@ class Toolbox(Struct, dict=True):
     def _prepare_unlisted(
         self, name: str, value: JSON | str, offered: frozenset[str] | None
     ) -> PreparedCall | InvalidToolCall:
-        """Prepare a call of a tool that is not in `tools`: one that the model found by searching, else an error."""
+        """Prepare a call of a tool that is not in `tools`:
+        one that the model found by searching, else an error.
+        """
         shown_arguments: JSON = {}
         if isinstance(value, dict):
             server_tool = self.find_tool(name)
@@ -179,7 +208,9 @@ class Toolbox(Struct, dict=True):
             shown_arguments = value
         names = ", ".join(sorted(self.tools_by_name if offered is None else offered))
         return InvalidToolCall(
-            f"There is no tool named {name}. The tools are: {names}.", shown_arguments, is_unusable=True
+            f"There is no tool named {name}. The tools are: {names}.",
+            shown_arguments,
+            is_unusable=True,
         )
 
 
@@ -197,9 +228,11 @@ def _validate_call(tool: Tool, schema: JSON, arguments: JSON, notes: list[str]) 
     from codeloop.tool.repair.calls import CallNotSupported, repair_for_tool, repair_parameters
 
     try:
-        # An optional parameter that is null counts as left out: strict services make their models send every one.
+        # An optional parameter that is null counts as left out:
+        # strict services make their models send every one.
         without_nulls = drop_nulls(arguments, schema)
-        # The rules of a tool apply to other agents' parameters, and again to ours once they are renamed.
+        # The rules of a tool apply to other agents' parameters,
+        # and again to ours once they are renamed.
         translated = repair_for_tool(tool.name, without_nulls, notes)
         repaired = repair_for_tool(tool.name, repair_parameters(translated, schema, notes), notes)
     except CallNotSupported as error:
@@ -219,7 +252,9 @@ def _validate_call(tool: Tool, schema: JSON, arguments: JSON, notes: list[str]) 
 
 
 def _read_arguments(arguments: str, schema: JSON, notes: list[str]) -> JSON | str:
-    """Return the JSON object in a call's arguments, or why there is none. Repairs are added to `notes`."""
+    """Return the JSON object in a call's arguments, or why there is none.
+    Repairs are added to `notes`.
+    """
     from codeloop.tool.repair.arguments import repair_arguments, unwrap_arguments
 
     value = _parse_arguments(unwrap_arguments(arguments, schema))
@@ -230,18 +265,23 @@ def _read_arguments(arguments: str, schema: JSON, notes: list[str]) -> JSON | st
 
 
 def _parse_arguments(arguments: str) -> JSON | str:
-    """Return the JSON object, or a text that says why there is none."""
+    """Return the JSON object, or why there is none: what the arguments are instead."""
     deepest = TOOL_DEPTH.value
     try:
         # Lone surrogates have no UTF-8; with `surrogatepass` the decoder reports them as invalid.
         value = _decode_object(arguments.encode("utf-8", "surrogatepass"))
     except msgspec.DecodeError as error:
-        return str(error)
+        return f"are not a JSON object: {error}"
     except RecursionError:
-        return f"they are nested deeper than {deepest} levels"
+        return f"are not a JSON object that can be taken: they are nested deeper than {deepest} levels"
     # Counting brackets is cheap; the value is only walked when there are enough of them.
-    is_deep = arguments.count("[") + arguments.count("{") > deepest and _is_nested_deeper(value, deepest)
-    return f"they are nested deeper than {deepest} levels" if is_deep else value
+    if arguments.count("[") + arguments.count("{") > deepest and _is_nested_deeper(value, deepest):
+        return f"are not a JSON object that can be taken: they are nested deeper than {deepest} levels"
+    # So is counting commas.
+    longest = TOOL_ITEMS.value
+    if arguments.count(",") >= longest and _has_longer_list(value, longest):
+        return f"have a list of more than {longest:,} items, so it was not run: make several calls"
+    return value
 
 
 def _is_nested_deeper(value: Any, levels: int) -> bool:
@@ -253,6 +293,18 @@ def _is_nested_deeper(value: Any, levels: int) -> bool:
     return bool(level)
 
 
+def _has_longer_list(value: Any, most: int) -> bool:
+    """Return whether a list or an object in a value, or the value itself,
+    has more than `most` items.
+    """
+    level: list[Any] = [value]
+    while level:
+        if any(len(each) > most for each in level):
+            return True
+        level = [item for outer in level for item in _list_members(outer)]
+    return False
+
+
 def _list_members(value: Any) -> list[Any]:
     """Return the lists and objects directly inside a list or an object."""
     inside = cast("Iterable[Any]", value.values() if isinstance(value, dict) else value)
@@ -260,7 +312,9 @@ def _list_members(value: Any) -> list[Any]:
 
 
 def _parse_quoted_values(value: JSON) -> JSON:
-    """Return an object whose lists and objects in the form of JSON text, which models sometimes send, are parsed."""
+    """Return an object whose lists and objects in the form of JSON text,
+    which models sometimes send, are parsed.
+    """
     result: JSON = {}
     for key, item in value.items():
         result[key] = item
@@ -272,7 +326,9 @@ def _parse_quoted_values(value: JSON) -> JSON:
 
 
 def _list_unsuitable_tools(model: str) -> frozenset[str]:
-    """Return the tools that a model (by its id) is not offered, because another one suits it better."""
+    """Return the tools that a model (by its id) is not offered,
+    because another one suits it better.
+    """
     return _TEXT_EDIT_TOOLS if edits_by_patch(model) else _PATCH_TOOLS
 
 

@@ -14,7 +14,7 @@ from codeloop.schema.api.providers import CONFIG_PROVIDERS, Model, UsableProvide
 from codeloop.schema.errors import UsageProblem
 from codeloop.schema.message import NO_VARIANT, ModelRef, parse_model_name
 from codeloop.schema.operation import NoArguments
-from codeloop.schema.permission import PROFILE_KEY
+from codeloop.schema.permission import PROFILE_KEY, parse_profile
 from codeloop.schema.wire import replace
 from codeloop.tui.settings.configuration import read_configuration
 from codeloop.tui.settings.model_memory import ModelMemory
@@ -105,7 +105,8 @@ class Choices:
     def get_profile(self, tab: SessionTab) -> str:
         """Return the permission profile of a tab's session; "": none was chosen or configured."""
         metadata = tab.session.metadata if tab.session is not None else {PROFILE_KEY: tab.profile}
-        return str((metadata or {}).get(PROFILE_KEY) or self._profile)
+        name = str((metadata or {}).get(PROFILE_KEY) or self._profile)
+        return parse_profile(name) or name
 
     @property
     def primary_agents(self) -> list[Agent]:

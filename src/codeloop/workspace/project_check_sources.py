@@ -20,7 +20,7 @@ _MAX_FILE_BYTES = 128 * 1024
 _MAX_PER_SOURCE = 2
 # The first word of a script's name -> the kind of its check. Other names are ignored.
 _KINDS_BY_WORD = {
-    # What `check` has only the project knows; where tests are no task of their own, it has them.
+    # What `check` has only the project knows; where tests have no task of their own, it has them.
     **dict.fromkeys(("test", "tests", "unittest", "unit", "spec", "check"), "test"),
     **dict.fromkeys(("lint", "style"), "lint"),
     **dict.fromkeys(("types", "type", "typecheck", "typing", "mypy", "pyright", "tsc", "dts"), "types"),
@@ -182,7 +182,7 @@ def _match_names(names: Iterable[str], command: str) -> Iterator[Check]:
 
 
 def _find_kind(name: str) -> str | None:
-    """Return the kind of a script by its name, as `test:unit`, `test-all` or `test.unit`; None: it is no check."""
+    """Return the kind of a script by its name, as `test:unit`, `test-all` or `test.unit`; None: it is not a check."""
     first, *others = re.split(r"[:._-]", name.lower())
     if not _OTHER_PARTS.isdisjoint(others):
         return None

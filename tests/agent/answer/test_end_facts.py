@@ -124,3 +124,13 @@ async def test_an_answer_without_calls_has_no_facts(tmp_path: Path) -> None:
         answer = await it.prompt(limits=RunLimits(attended=False))
     assert answer.stop is not None
     assert answer.stop.facts is None
+
+
+async def test_a_command_that_was_refused_changed_nothing_that_could_not_be_undone(tmp_path: Path, work: Path) -> None:
+    del work
+    script = [make_answer(make_call("bash", command="touch a")), *[DONE] * 6]
+    async with open_scripted_project(tmp_path, script, permission={"bash": "deny"}) as it:
+        answer = await it.prompt(limits=RunLimits(attended=False))
+    assert answer.stop is not None
+    assert answer.stop.facts is not None
+    assert describe_side_effects(answer.stop.facts) == []

@@ -31,7 +31,7 @@ COVERED = (
     ("pytest -q", "uv run nox"),
     ("node --test test/a.test.js", "npx borp"),
     ("npx jest src/a.test.js", "npx vitest run"),
-    # patterns, and words that are no targets
+    # patterns, and words that are not targets
     ("npx vitest run src/a.test.ts", "npx vitest run"),
     ("npx vitest src/a.test.ts", "npx vitest run src"),
     ("npx vitest run src/lib/a.test.ts", "npx vitest run a.test"),

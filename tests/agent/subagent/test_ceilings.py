@@ -55,7 +55,7 @@ def some_need(chance: random.Random) -> Need:
 
 
 def verdict(it: ScriptedProject, session: Session, need: Need) -> int:
-    """Return how strict the decision about a session's call is; what a profile answers by itself is no question."""
+    """Return how strict the decision about a session's call is; what a profile answers by itself is not a question."""
     engine = it.project.engine
     rules = make_call_rules(engine, session.id, engine.get_agent(session.agent or "build"))
     action = judge_need(need, rules.lists)[0].action

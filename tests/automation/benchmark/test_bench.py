@@ -191,15 +191,15 @@ def test_what_is_no_task_or_no_agent_is_named(tmp_path: Path) -> None:
     for text, words in (
         ('prompt = "x"', "missing required field"),
         (f'repository = "{tmp_path}"\nprompt = "x"\ncheck = "true"\ncosts = 1', "unknown field"),
-        ('repository = "../gone"\nprompt = "x"\ncheck = "true"', "no folder and no address"),
-        ("prompt = ", "is no task"),
+        ('repository = "../gone"\nprompt = "x"\ncheck = "true"', "neither a folder nor an address"),
+        ("prompt = ", "is not a task"),
     ):
         (tmp_path / "one.toml").write_text(text)
         with pytest.raises(UsageProblem, match=words):
             read_tasks(tmp_path)
     for agent, words in (
         ("gone", "no agent gone"),
-        ("x=cat", "prompt belongs"),
+        ("x=cat", "prompt} in COMMAND"),
         ("gone=gone-program {prompt}", "not installed"),
         ("codex:x", "no agent codex:x"),
         ('x=sh -c "{prompt}', "No closing quotation"),

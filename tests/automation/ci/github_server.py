@@ -205,7 +205,7 @@ class GitHubServer(HostServer):
         self.take_fields(body, {"title": str, "head": str, "base": str}, {"body": str, "draft": bool})
         wrong = ""
         if not self.sha(body["head"]) or not self.sha(body["base"]):
-            wrong = "head or base is no branch"
+            wrong = "head or base is not a branch"
         elif any(row["head"]["ref"] == body["head"] and row["state"] == "open" for row in self.pulls.values()):
             wrong = f"A pull request already exists for acme:{body['head']}."
         elif not self.git("log", "-1", f"{body['base']}..{body['head']}"):

@@ -138,7 +138,7 @@ def test_commit_and_pull_request_hold_nothing_active_of_the_model_or_a_stranger(
         assert read_inert_message(pull["title"]) == "add is wrong [skip ci] @bob fixes #9"
         assert pull["body"].endswith("\n\nCloses #1")
 
-        # The forged line is no record that the request comment-999 was carried out.
+        # The forged line is not a record that the request comment-999 was carried out.
         asked = len(it.model.requests)
         forged = {**it.host.add_comment(number, "/codeloop\nMore."), "id": 999}
         it.host.comments[-1]["id"] = 999

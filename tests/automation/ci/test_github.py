@@ -60,7 +60,7 @@ def test_a_comment_on_an_issue_becomes_a_branch_a_pull_request_and_one_comment(t
         author = it.host.git("log", "-1", "--format=%an", "codeloop/issue-1")
         assert author == "github-actions[bot]"
         files = it.host.git("diff", "--name-only", "main", "codeloop/issue-1")
-        assert files == "calc.py", "what tests and sessions leave behind is no part of the commit"
+        assert files == "calc.py", "what tests and sessions leave behind is not part of the commit"
         (pull,) = it.host.pulls.values()
         assert (pull["title"], pull["head"]["ref"]) == ("add is wrong", "codeloop/issue-1")
         assert "Closes #1" in pull["body"]

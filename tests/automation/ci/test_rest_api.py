@@ -96,7 +96,7 @@ async def test_what_fails_for_good_says_what_to_do(host: GitHubServer, fault: Fa
 async def test_an_answer_that_can_not_be_decoded_is_no_json(body: bytes) -> None:
     async with serving(http(body)) as (url, _):
         github = GitHub(url, REPOSITORY, "token", "")
-        with pytest.raises(HostProblem, match="something that is no JSON"):
+        with pytest.raises(HostProblem, match="something that is not JSON"):
             await github.read_thread(1, is_pull=False)
         await github.close()
 

@@ -303,7 +303,7 @@ def test_a_row_that_somebody_wrote_into_the_table_leads_nowhere_else(tmp_path: P
     row = (job["id"], 0, json.dumps(job), "waiting", 0, 0, "", 0, "", "{}", 0.0)
     with SqliteDatabase(folder / "fleet.db").open_transaction() as cursor:
         cursor.execute("INSERT INTO job VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", row)
-    with pytest.raises(CodeloopError, match="a row that is no job"):
+    with pytest.raises(CodeloopError, match="a row that is not a job"):
         Coordinator(folder, ledger, (), [LocalDriver()], lambda _row, _result: None).run_jobs(1)
     assert (mine / "notes").read_text() == "mine"
 

@@ -1,4 +1,4 @@
-"""What a place answers is read as data: a reply that is no result fails its own job, and nothing else."""
+"""What a place answers is read as data: a reply that is not a result fails its own job, and nothing else."""
 
 import json
 import sqlite3
@@ -30,7 +30,7 @@ BAD: list[dict[str, Any]] = [
 def test_a_result_of_another_shape_is_a_failure_that_says_so(result: dict[str, Any]) -> None:
     checked = check_result(result)
     assert checked["exitCode"] == 1
-    assert "no result of codeloop" in checked["message"]
+    assert "not a result of codeloop" in checked["message"]
     assert get_cost(checked) == 0.0
 
 

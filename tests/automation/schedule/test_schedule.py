@@ -197,4 +197,4 @@ def test_what_can_not_be_installed_is_not_scheduled(tmp_path: Path) -> None:
     assert (added.returncode, "disk full" in added.stderr) == (1, True)
     assert "Nothing is scheduled" in desk.run("schedule", "list").stderr
     assert desk.run("schedule", "remove", "look").returncode == 2
-    assert "is no minute" in desk.run("schedule", "add", "x * * * *", "look").stderr
+    assert "is not a valid minute" in desk.run("schedule", "add", "x * * * *", "look").stderr

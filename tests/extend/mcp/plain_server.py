@@ -85,7 +85,7 @@ def flood(_given: dict[str, Any]) -> dict[str, Any]:
 
 
 def garbage(_given: dict[str, Any]) -> dict[str, Any]:
-    """Write what is no message to stdout."""
+    """Write what is not a message to stdout."""
     sys.stdout.write('Hello!\n{"jsonrpc": "2.0", "id"\n\n[]\n\x00\xff\n')
     return text("after garbage")
 

@@ -99,7 +99,7 @@ async def test_what_was_pruned_is_sent_again(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, turns(read(), read(), read())) as it:
         await ask(it, 2)
         prune(it, it.calls()[0])
-        assert (await ask(it, 1))[-1].startswith("1: value_1"), "a line that only refers to it is no copy"
+        assert (await ask(it, 1))[-1].startswith("1: value_1"), "a line that only refers to it is not a copy"
 
 
 async def test_what_was_compacted_away_is_sent_again(tmp_path: Path) -> None:

@@ -53,7 +53,7 @@ async def test_of_a_folder_every_file_is_shown_and_what_is_no_text_is_named(ctx:
     shown = "\n".join(rows).replace("\n  ┆ ", "")  # the path of the test's folder may take more than a row
     assert "+Do as I say." in shown
     assert "agents/a.md" in shown
-    assert "+(its bytes are no text)" in shown
+    assert "+(its bytes are not text)" in shown
     assert "+(a link to /etc/passwd)" in shown
     assert "root:" not in shown
 

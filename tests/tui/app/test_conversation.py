@@ -241,7 +241,7 @@ async def test_a_profile_is_chosen_from_a_list(tmp_path: Path) -> None:
         await ui.type("/profile", "enter")
         await ui.sees("Permission profile", "changes nothing")
         await ui.type("plan", "enter")
-        await ui.sees("From the next call on, profile plan holds")
+        await ui.sees("From the next call on, profile read-only holds")
 
 
 @pytest.mark.slow

@@ -56,9 +56,9 @@ async def test_a_key_goes_through_the_profiles_but_the_boldest(tmp_path: Path, m
             await ui.pilot.press("alt+m")
             await ui.until(lambda: ui.ui.choices.get_profile(ui.ui.tab) not in {"", *seen[-1:]})
             seen.append(ui.ui.choices.get_profile(ui.ui.tab))
-        assert seen == ["plan", "ask", "auto", "plan"]
+        assert seen == ["read-only", "ask", "auto", "read-only"]
         session = desk.project.store.find_session(ui.ui.session.id)
         assert session is not None
-        assert (session.metadata or {})[PROFILE_KEY] == "plan"
+        assert (session.metadata or {})[PROFILE_KEY] == "read-only"
         await ui.until(lambda: len(notes) == 4)
         assert "reads and plans" in notes[-1]

@@ -13,7 +13,7 @@ from tests.support.http_connection import ReceivedRequest
 from tests.tui.terminal.screen import ScreenTerminal
 
 QUESTION = (
-    """{"questions": [{"header": "Colour", "question": "Which?", "options": [{"label": "red", "description": "-"}]}]}"""
+    '{"questions": [{"header": "Colour", "question": "Which?", "options": [{"label": "red", "description": "-"}]}]}'
 )
 READY = "\x1b[?2004h"
 

@@ -162,3 +162,39 @@ def test_a_kill_leaves_every_file_old_or_new(tmp_path: Path, delay: float) -> No
         data = (tmp_path / str(n)).read_bytes()
         assert len(data) == size
         assert data == data[:1] * size
+
+
+def test_hard_links_stay_one_file(tmp_path: Path) -> None:
+    path, other = tmp_path / "a.txt", tmp_path / "b.txt"
+    path.write_bytes(b"old, and longer\n")
+    path.chmod(0o640)
+    os.link(path, other)
+    replace_file(Replacement(path, read_file(path), b"new\n"))
+    assert path.samefile(other)
+    assert (other.read_bytes(), stat.S_IMODE(other.stat().st_mode)) == (b"new\n", 0o640)
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.txt", "b.txt"]
+    # A deletion takes the one name.
+    replace_file(Replacement(path, read_file(path), None))
+    assert other.read_bytes() == b"new\n"
+
+
+def test_the_cache_of_a_package_manager_is_not_written_through_a_hard_link(tmp_path: Path) -> None:
+    path, cache = tmp_path / "node_modules" / "a.js", tmp_path / "store.js"
+    path.parent.mkdir()
+    cache.write_bytes(b"old\n")
+    os.link(cache, path)
+    replace_file(Replacement(path, read_file(path), b"new\n"))
+    assert (path.read_bytes(), cache.read_bytes()) == (b"new\n", b"old\n")
+
+
+def test_a_hard_link_has_its_old_bytes_when_another_file_can_not_be_replaced(tmp_path: Path) -> None:
+    path, other, third = tmp_path / "a.txt", tmp_path / "b.txt", tmp_path / "c.txt"
+    path.write_bytes(b"old\n")
+    third.write_bytes(b"third\n")
+    os.link(path, other)
+    replacements = [Replacement(path, read_file(path), b"new\n"), Replacement(third, read_file(third), b"new\n")]
+    third.write_bytes(b"changed since\n")
+    with pytest.raises(FileChanged):
+        replace_files(replacements)
+    assert (path.samefile(other), other.read_bytes()) == (True, b"old\n")
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["a.txt", "b.txt", "c.txt"]

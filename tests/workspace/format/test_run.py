@@ -46,7 +46,7 @@ async def formatted(workspace: Workspace, script: str, *, in_place: bool, second
     [
         ("echo half > $1; echo 'line 3: no' >&2; exit 3", "gofmt failed: line 3: no"),
         ("echo half > $1; kill -9 $$", "gofmt failed: exit code -9"),
-        ("printf '\\0\\1\\2' > $1", "gofmt returned something that is no text"),
+        ("printf '\\0\\1\\2' > $1", "gofmt returned something that is not text"),
         (": > $1", "gofmt returned nothing"),
         ("echo 'usage: gofmt' > $1", "gofmt returned another text"),
         ("rm $1", "gofmt took the file away"),
@@ -66,7 +66,7 @@ async def test_an_edit_survives_what_changes_it_in_place(workspace: Workspace, s
     ("script", "said"),
     [
         ("cat; echo 'line 3: no' >&2; exit 2", "gofmt failed: line 3: no"),
-        ("printf '\\0\\1\\2'", "gofmt returned something that is no text"),
+        ("printf '\\0\\1\\2'", "gofmt returned something that is not text"),
         ("exit 0", "gofmt returned nothing"),
         ("echo 'usage: gofmt'", "gofmt returned another text"),
         ("sed s/m/\\\\xe9/", "gofmt returned another text"),

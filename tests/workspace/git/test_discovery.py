@@ -91,8 +91,16 @@ def test_a_setting_that_may_run_something_is_named(root: Path, setting: str) -> 
 
 
 def test_usual_settings_run_nothing(root: Path) -> None:
-    for setting in ("user.name=x", "remote.origin.url=x", "branch.main.merge=refs/heads/main", "core.fsmonitor=false",
-                    "pull.rebase=true", "diff.algorithm=patience", "core.autocrlf=input", "lfs.url=x"):  # fmt: skip
+    for setting in (
+        "user.name=x",
+        "remote.origin.url=x",
+        "branch.main.merge=refs/heads/main",
+        "core.fsmonitor=false",
+        "pull.rebase=true",
+        "diff.algorithm=patience",
+        "core.autocrlf=input",
+        "lfs.url=x",
+    ):
         git(root, "config", *setting.split("=", 1))
     assert find_repository(str(root), root, {}).program_reason == ""
 

@@ -65,7 +65,8 @@ async def test_a_session_keeps_its_directory_and_its_exports(shells: Shells, pla
 
 async def test_what_a_command_leaves_in_place_of_its_exports_is_never_run(shells: Shells, place: ShellContext) -> None:
     forged = (
-        """printf '%s\\0touch planted; declare -x A="1"\\ntouch planted\\ndeclare -x B="$(touch planted)"\\n\\0' """
+        """printf '%s\\0touch planted; declare -x A="1"\\ntouch planted\\n"""
+        """declare -x B="$(touch planted)"\\n\\0' """
     )
     await run(shells, place, f'{forged} "$PWD" >&10; trap - EXIT')
     outcome = await run(shells, place, 'printf "%s|" "$B" "${A-none}"')

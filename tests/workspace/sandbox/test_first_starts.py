@@ -11,12 +11,14 @@ import pytest
 
 from codeloop.kit.child_process import Launch
 from codeloop.kit.processes import list_processes
+from codeloop.schema.bounds.sandbox import SANDBOX_START
 from codeloop.schema.config import SandboxConfig
 from codeloop.schema.limits import LAUNCHER_ANSWER, SANDBOXES_KEPT
 from codeloop.schema.wire import replace
 from codeloop.workspace.process.shells import ShellCommand, Shells
 from codeloop.workspace.sandbox import process_launcher
 from codeloop.workspace.sandbox.policy import SandboxGrants
+from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
 from codeloop.workspace.sandbox.sandboxes import Sandboxes
 from tests.workspace.sandbox.conftest import Attacked
 
@@ -60,6 +62,29 @@ async def test_a_launcher_that_starts_slowly_is_waited_for(it: Attacked, monkeyp
             short.setattr(process_launcher, "LAUNCHER_ANSWER", replace(LAUNCHER_ANSWER, value=1))
             await shells.sandboxes.enter(shells.make_policy(it.place, SandboxConfig(network="off")))
         assert shells.sandboxes.refused == {}
+    finally:
+        await shells.close()
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="nothing is waited for there")
+async def test_a_start_that_takes_too_long_is_tried_again_and_nothing_weaker_takes_its_place(
+    it: Attacked, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    policy = it.shells.make_policy(it.place, SandboxConfig(network="off"))
+    shells = Shells()
+    try:
+        for attempts in (2, 3):
+            shells.sandboxes = Sandboxes(shells.launcher, (it.backend,))
+            with monkeypatch.context() as short:
+                short.setattr(process_launcher, "SANDBOX_START", replace(SANDBOX_START, value=0))
+                for number in range(attempts):
+                    with pytest.raises(OSError, match="longer than" if number < 2 else "No sandbox") as raised:
+                        await shells.sandboxes.enter(policy)
+                    assert isinstance(raised.value, SandboxUnavailable) == (number == 2)
+            if attempts == 2:
+                assert (await shells.sandboxes.enter(policy)).backend == it.backend
+                assert shells.sandboxes.refused == {}
+                await shells.sandboxes.close()
     finally:
         await shells.close()
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 import subprocess
 import time
 from collections.abc import Callable
@@ -391,3 +392,30 @@ async def test_settings_that_are_not_kept_are_told_also_when_git_succeeds(repo: 
     result = await repo.run(add.replace("..", "x"))
     assert "the repository of submodule sub was not kept" in " ".join(result.warnings), result
     assert "submodule sub" not in " ".join((await repo.run("true")).warnings)
+
+
+async def test_a_command_can_not_cut_the_history_nor_open_one_that_is_cut(repo: Attacked, tmp_path: Path) -> None:
+    outcome = await repo.run("git rev-parse HEAD > .git/shallow")
+    assert not (repo.root / ".git/shallow").exists()
+    assert "where the history ends" in " ".join(outcome.warnings)
+    assert git(repo.root, "rev-list", "--count", "HEAD") == "2"
+    git(tmp_path, "clone", "-q", "--bare", str(repo.root), "origin.git")
+    shutil.rmtree(repo.root / ".git")
+    git(repo.root, "clone", "-q", "--depth=1", f"file://{tmp_path}/origin.git", "x")
+    shutil.move(repo.root / "x/.git", repo.root / ".git")
+    await repo.run("rm .git/shallow")
+    assert git(repo.root, "rev-list", "--count", "HEAD") == "1"
+    git(repo.root, "fsck", "--no-progress")
+    # What git itself does has its effect: here a repository that the command sees.
+    git(tmp_path, "clone", "-q", "--bare", "origin.git", str(repo.root / "seen.git"))
+    result = await repo.run("git fetch -q --unshallow ./seen.git")
+    assert result.code == 0, result.output
+    assert not (repo.root / ".git/shallow").exists()
+    assert git(repo.root, "rev-list", "--count", "HEAD") == "2"
+
+
+async def test_what_misleads_git_in_a_sandbox_is_gone_with_the_next_command(repo: Attacked) -> None:
+    await repo.run("echo ../evil > .git/commondir; echo x > .git/info/grafts")
+    await repo.run("mkdir -p .git/objects/info; echo x > .git/objects/info/commit-graph")
+    outcome = await repo.run("git log --oneline | wc -l")
+    assert outcome.output.split() == ["2"]

@@ -233,3 +233,10 @@ async def test_other_terminals_are_out_of_reach(it: Attacked) -> None:
     finally:
         os.close(ours)
         os.close(theirs)
+
+
+async def test_folders_deeper_than_a_program_can_call_itself_stop_no_later_command(it: Attacked) -> None:
+    code = "import os, sys; os.chdir(sys.argv[1]); [(os.mkdir('d'), os.chdir('d')) for _ in range(1500)]"
+    for place in ("$HOME", "/tmp", "$PWD"):
+        await it.run(f'python3 -c "{code}" {place}')
+        assert (await it.run("echo there")).output == "there\n"

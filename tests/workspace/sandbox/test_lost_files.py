@@ -1,4 +1,4 @@
-"""What git ignores and a command removes is named at its end, since no snapshot has it."""
+"""What git ignores and a command removes or overwrites is named at its end, if no snapshot has it."""
 
 import subprocess
 
@@ -18,6 +18,10 @@ LOST = {
     PYTHON.format("shutil.rmtree('node_modules')"): ": node_modules/.",
     PYTHON.format("[os.remove(f'many/{n}.db') for n in range(9)]"): "9 ignored files and folders were removed",
     PYTHON.format("shutil.rmtree('sub')"): ": sub/local/",
+    PYTHON.format(
+        "open('over.db', 'w')"
+    ): "1 ignored file or folder was changed and can't be brought back by undo: over.db.",
+    PYTHON.format("open('own/x.conf', 'a').write('1')"): "was changed and can't be brought back by undo: own/x.conf.",
 }
 NOT_LOST = (
     "rm -rf build; rm -f a.pyc",
@@ -25,13 +29,28 @@ NOT_LOST = (
     "cp data2.db x; rm data2.db; mv x data2.db",
     "rm kept.txt; rm untracked.txt",
     "git checkout -q kept.txt; rm forced.db",
+    PYTHON.format("open('over.db', 'w')"),  # told once
+    PYTHON.format("open('made.db', 'w'); open('made.db', 'w')"),
+    PYTHON.format("open('made.db', 'w')"),  # a command's own
+    PYTHON.format("open('x.pyc', 'w'); open('x.db-wal', 'w'); open('kept2.txt', 'w')"),
 )
 
 
 @pytest.mark.slow
 async def test_what_no_snapshot_has_is_named_when_a_command_removes_it(it: Attacked) -> None:
-    (it.root / ".gitignore").write_text("*.db\nnode_modules\nbuild\n*.pyc\nlocal/\n")
-    files = ["data.db", "data2.db", "node_modules/x/y", "build/x", "a.pyc", "kept.txt", "untracked.txt", "forced.db"]
+    (it.root / ".gitignore").write_text("*.db\nnode_modules\nbuild\n*.pyc\nlocal/\nown\n*.db-wal\n")
+    files = [
+        "data.db",
+        "data2.db",
+        "node_modules/x/y",
+        "build/x",
+        "a.pyc",
+        "kept.txt",
+        "untracked.txt",
+        "forced.db",
+        "over.db",
+    ]
+    files += ["own/x.conf", "x.pyc", "x.db-wal", "kept2.txt"]
     for name in (*files, "sub/local/x.conf", "sub/local/y.conf", *(f"many/{number}.db" for number in range(9))):
         (it.root / name).parent.mkdir(parents=True, exist_ok=True)
         (it.root / name).write_text("x")

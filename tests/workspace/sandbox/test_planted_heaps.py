@@ -1,6 +1,7 @@
 """What a sandboxed command hides from a look at git's files: behind heaps, in two steps, in what git goes on with."""
 
 import asyncio
+import itertools
 import subprocess
 from pathlib import Path
 
@@ -129,6 +130,18 @@ async def test_what_is_made_behind_a_heap_of_folders_is_found_and_what_was_there
     assert not (it.home / "planted").exists()
     assert any("zz/deep/sub/.git/config" in warning for warning in outcome.warnings)
     assert (seen / ".git/hooks/pre-commit").read_text() == "mine"
+
+
+def test_a_busy_machine_ends_no_search_for_repositories(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(20):
+        (tmp_path / f"{number}/deep/.git").mkdir(parents=True)
+    hours = itertools.count(step=3600)
+    finder = repository_finder.RepositoryFinder([tmp_path])
+    with monkeypatch.context() as patched:
+        patched.setattr("time.monotonic", lambda: float(next(hours)))
+        found = finder.find()
+    finder.close()
+    assert len(found) == 20
 
 
 async def test_it_says_so_when_more_folders_come_than_are_looked_through(

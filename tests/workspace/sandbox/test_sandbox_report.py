@@ -5,9 +5,13 @@ from pathlib import Path
 import pytest
 
 from codeloop.schema.config import SandboxConfig
+from codeloop.schema.wire import replace
+from codeloop.workspace.process.shells import Shells
 from codeloop.workspace.sandbox import sandboxes
 from codeloop.workspace.sandbox.policy import PolicyInput
+from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
 from codeloop.workspace.sandbox.sandbox_report import make_report
+from codeloop.workspace.sandbox.shortcomings import describe_for_user
 
 
 def place(tmp_path: Path) -> PolicyInput:
@@ -29,6 +33,19 @@ async def test_every_attempt_is_kept_from_what_it_wants(tmp_path: Path) -> None:
     assert len(report.attempts) == 10
     assert report.holds
     assert str(tmp_path / "home") in report.replaced
+
+
+async def test_there_is_none_around_the_whole_file_system_and_that_is_told(tmp_path: Path) -> None:
+    given = place(tmp_path)
+    shells = Shells()
+    policy = shells.make_policy(replace(given, root=Path("/"), directory=Path("/")), SandboxConfig())
+    try:
+        with pytest.raises(SandboxUnavailable, match=r"around /, the whole file system; start codeloop in a project"):
+            await shells.sandboxes.enter(policy)
+    finally:
+        await shells.close()
+    assert "sandbox can't be made around /" in describe_for_user(None, SandboxConfig(), Path("/"))
+    assert "No sandbox can be had on this machine" in describe_for_user(None, SandboxConfig(), tmp_path)
 
 
 async def test_a_machine_without_any_sandbox_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

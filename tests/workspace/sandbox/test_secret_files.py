@@ -138,6 +138,22 @@ async def test_no_socket_of_others_is_reached(short: Attacked, served: list[str]
     assert outcome.output.splitlines() == [f"{number} kept" for number in range(len(served))]
 
 
+async def test_a_socket_that_is_made_or_made_again_is_kept_from_the_next_command(short: Attacked) -> None:
+    if short.backend == "landlock":
+        pytest.skip("Landlock lets no command open sockets")
+    place = short.home / ".local/lib/tool/run/service.sock"
+    place.parent.mkdir(parents=True)
+    (short.root / "connect.py").write_text(CONNECT)
+    (short.root / "places").write_text(str(place))
+    for _ in range(2):
+        assert "kept" in (await short.run("python3 connect.py < places")).output
+        with socket.socket(socket.AF_UNIX) as listener:
+            listener.bind(str(place))
+            listener.listen()
+            assert (await short.run("python3 connect.py < places")).output.splitlines() == ["0 kept"]
+        place.unlink()
+
+
 async def test_no_variable_leads_to_a_socket(short: Attacked) -> None:
     given = {name: f"/tmp/{name}" for name in SOCKET_VARIABLES}
     context = replace(short.context, environment={**short.context.environment, **given})

@@ -34,12 +34,13 @@ def test_the_folder_of_a_running_process_stays_and_that_of_a_killed_one_is_remov
         assert other.stdout is not None
         its_folder = Path(other.stdout.readline().strip())
         first = make_temporary_folder()
-        assert {each.name for each in parent.iterdir()} == {*kept, its_folder.name, first.path.name}
+        assert {each.name for each in parent.iterdir()} == {*kept, its_folder.parent.name, first.path.parent.name}
         other.kill()
         other.wait()
         second = make_temporary_folder()
-    assert {each.name for each in parent.iterdir()} == {*kept, first.path.name, second.path.name}
+    assert {each.name for each in parent.iterdir()} == {*kept, first.path.parent.name, second.path.parent.name}
     for each in (first, second):
-        assert each.path.stat().st_mode & 0o777 == 0o700
+        each.path.chmod(0o1777)  # a command can do so
+        assert each.path.parent.stat().st_mode & 0o777 == 0o700
         each.remove()
     assert {each.name for each in parent.iterdir()} == kept

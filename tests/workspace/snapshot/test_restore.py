@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from codeloop.schema.limits import SNAPSHOT_COPY
 from codeloop.workspace.snapshot.object_store import TreeEntry
 from codeloop.workspace.snapshot.restore import Restoration, RestoreResult, find_restorable_entry, restore_entries
 from codeloop.workspace.snapshot.snapshots import Snapshots
@@ -229,6 +230,37 @@ async def test_a_destructive_command_can_be_undone_with_ignored_files(tmp_path: 
     assert visible(root) != before
     assert agent.undo().conflicts == ()
     assert visible(root) == before
+
+
+OVERWRITE = """python3 - <<'END'
+import os
+open("data.db", "w").write("new")
+open("x.local", "a").write("new")
+os.replace("a.txt", "y.local")
+os.remove("z.local")
+open("big.local", "w")
+open("n.log", "w")
+open("made.local", "w")
+END"""
+
+
+async def test_small_ignored_files_that_a_script_overwrites_or_removes_can_be_undone(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", {**FILES, ".gitignore": "*.db\n*.local\n*.log\n.env\n"})
+    small = {name: f"old {name}" for name in ("data.db", "x.local", "y.local", "z.local")}
+    write(root, {**small, ".env": "KEY=1", "n.log": "old", "big.local": "x" * (SNAPSHOT_COPY.value + 1)})
+    agent = Agent(root, tmp_path)
+    recorder = StepRecorder(agent.snapshots)
+    assert not recorder.keeps(root / "data.db"), "nothing was read yet"
+    await recorder.record_before()
+    assert {name for name in (*small, ".env", "n.log", "big.local") if recorder.keeps(root / name)} == small.keys()
+    await agent.shell(OVERWRITE)
+    assert agent.undo().conflicts == ()
+    assert {name: (root / name).read_text() for name in small} == small
+    # Again, when the user has changed one since.
+    write(root, {"data.db": "the user's"})
+    await agent.shell("python3 -c \"open('data.db', 'w')\"")
+    agent.undo()
+    assert (root / "data.db").read_text() == "the user's"
 
 
 async def test_ignored_trees_that_are_rebuilt_are_left_out_but_for_what_a_tool_writes(tmp_path: Path) -> None:

@@ -4,7 +4,7 @@ import { keep, readKept, writeKept } from "./kept";
 
 export type Theme = "system" | "light" | "dark";
 export type Panel = "none" | "review";
-export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline" | "share" | "settings" | "goal" | "compare";
+export type Dialog = "help" | "models" | "agents" | "sessions" | "commands" | "context" | "pair" | "undo" | "find" | "timeline" | "share" | "settings" | "goal" | "compare" | "jobs";
 
 export const theme = keep<Theme>("theme", "system");
 export const diffStyle = keep<"unified" | "split">("diff", "unified");

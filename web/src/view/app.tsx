@@ -12,6 +12,7 @@ import { ConversationView } from "./conversation";
 import { AgentDialog, CommandDialog, FindDialog, ModelDialog, SessionDialog, TimelineDialog } from "./dialogs/choosers";
 import { GoalBar, GoalDialog } from "./dialogs/goal";
 import { ContextDialog, HelpDialog, PairDialog } from "./dialogs/info";
+import { JobsDialog } from "./dialogs/jobs";
 import { SettingsDialog } from "./dialogs/settings";
 import { ShareDialog } from "./dialogs/share";
 import { UndoDialog } from "./dialogs/undo";
@@ -39,6 +40,7 @@ const DIALOGS: Record<Dialog, () => preact.JSX.Element> = {
   timeline: TimelineDialog,
   goal: GoalDialog,
   compare: CompareDialog,
+  jobs: JobsDialog,
 };
 
 /** Few compare models: what that needs is read when it is opened. */

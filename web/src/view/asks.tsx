@@ -2,6 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { answerPermission, answerQuestion, rejectQuestion } from "../state/actions";
 import { permissions, place, questions, rootOf, sessions } from "../state/store";
+import { isBroad, listScopes } from "../state/scopes";
 import { panel } from "../state/ui";
 import type { PermissionRequest, Question, QuestionRequest } from "../wire/types";
 import { showHidden } from "../text/format";
@@ -24,7 +25,21 @@ const text = (value: unknown): string => (typeof value === "string" ? value : ""
 function Permission({ request }: { request: PermissionRequest }) {
   const [isRejecting, setRejecting] = useState(false);
   const [reason, setReason] = useState("");
+  const [scope, setScope] = useState(0);
+  const [sureOf, setSureOf] = useState("");
   const box = useRef<HTMLDivElement>(null);
+  const scopes = listScopes(request);
+  const always = scopes[scope] ?? [];
+  const allow = (reply: "session" | "always"): void => {
+    if (isBroad(request.permission, always) && sureOf !== reply) return setSureOf(reply);
+    void answerPermission(request, reply, "", always === request.always ? undefined : always);
+  };
+  const allowAlways = (): void => allow("always");
+  const allowForSession = (): void => allow("session");
+  const widen = (): void => {
+    setScope((scope + 1) % scopes.length);
+    setSureOf("");
+  };
   useEffect(() => {
     if (document.activeElement === document.body || (document.activeElement as HTMLTextAreaElement | null)?.value === "") box.current?.focus({ preventScroll: true });
   }, [request.id]);
@@ -32,11 +47,7 @@ function Permission({ request }: { request: PermissionRequest }) {
   const command = text(metadata["command"]);
   const diff = text(metadata["diff"]);
   const isChild = request.sessionID !== place.value.sessionID;
-  const keys: Record<string, () => void> = { y: () => void answerPermission(request, "once"), n: () => setRejecting(true) };
-  if (request.always.length > 0) {
-    keys["s"] = () => void answerPermission(request, "session");
-    keys["a"] = () => void answerPermission(request, "always");
-  }
+  const keys: Record<string, () => void> = { y: () => void answerPermission(request, "once"), ...(always.length > 0 ? { s: allowForSession, a: allowAlways } : {}), ...(scopes.length > 1 ? { w: widen } : {}), n: () => setRejecting(true) };
   const onKeyDown = (event: KeyboardEvent): void => {
     if (event.target !== box.current || event.ctrlKey || event.metaKey || event.altKey) return;
     const act = keys[event.key];
@@ -75,14 +86,19 @@ function Permission({ request }: { request: PermissionRequest }) {
           <button type="button" class="button primary" onClick={keys["y"]}>
             Allow once <kbd>y</kbd>
           </button>
-          {request.always.length > 0 && (
-            <button type="button" class="button" title={request.always.join("\n")} onClick={keys["s"]}>
-              Allow for this session <kbd>s</kbd>
+          {always.length > 0 && (
+            <button type="button" class={`button ${sureOf === "session" ? "danger" : ""}`} title={always.join("\n")} onClick={allowForSession}>
+              {sureOf === "session" ? "That is broad. Allow it for this session" : "Allow for this session"} <kbd>s</kbd>
             </button>
           )}
-          {request.always.length > 0 && (
-            <button type="button" class="button" title={request.always.join("\n")} onClick={keys["a"]}>
-              Always allow {request.always.length === 1 && <code>{showHidden(request.always[0]!)}</code>} <kbd>a</kbd>
+          {always.length > 0 && (
+            <button type="button" class={`button ${sureOf === "always" ? "danger" : ""}`} title={always.join("\n")} onClick={allowAlways}>
+              {sureOf === "always" ? "That is broad. Allow it always" : "Always allow"} {always.length === 1 && <code>{showHidden(always[0]!)}</code>} <kbd>a</kbd>
+            </button>
+          )}
+          {scopes.length > 1 && (
+            <button type="button" class="button" onClick={widen}>
+              {scope + 1 < scopes.length ? "Wider" : "Narrower"} <kbd>w</kbd>
             </button>
           )}
           <button type="button" class="button" onClick={keys["n"]}>

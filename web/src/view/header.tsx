@@ -6,6 +6,7 @@ import { conversationOf, current, offers, place } from "../state/store";
 import { dialog, isSidebarOpen, isTerminalOpen, panel } from "../state/ui";
 import { baseName, formatCost, formatCount, showHidden } from "../text/format";
 import type { Session } from "../wire/types";
+import { JobsButton } from "./dialogs/jobs";
 import { IconButton } from "./icons";
 
 function Title({ session }: { session: Session }) {
@@ -63,6 +64,7 @@ export function Header() {
           {offers.value.branch && ` · ${offers.value.branch}`}
         </span>
       </div>
+      <JobsButton />
       <Usage />
       {session && <IconButton name="share" label="Share as a file" class="roomy" onClick={() => (dialog.value = "share")} />}
       <IconButton name="terminal" label="Terminals" pressed={isTerminalOpen.value} onClick={() => (isTerminalOpen.value = !isTerminalOpen.value)} />

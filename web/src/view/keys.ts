@@ -54,6 +54,7 @@ const actions = {
   goal: { title: "Work for a goal", slash: "goal", run: open("goal") },
   compare: { title: "Compare models", slash: "compare", run: open("compare") },
   review: { title: "Review changed files", key: "v", slash: "diff", run: () => (panel.value = panel.value === "review" ? "none" : "review") },
+  jobs: { title: "What runs in the background", key: "j", slash: "jobs", run: open("jobs") },
   terminal: { title: "Show or hide terminals", key: "k", slash: "terminal", run: () => (isTerminalOpen.value = !isTerminalOpen.value) },
   details: { title: "Show or hide details of calls", key: "d", slash: "details", run: () => (hasDetails.value = hasDetails.value === "yes" ? "no" : "yes") },
   split: { title: "Show changes in one column or two", slash: "split", run: () => (diffStyle.value = diffStyle.value === "split" ? "unified" : "split") },

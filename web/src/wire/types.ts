@@ -188,6 +188,18 @@ export interface Pty {
   status: "running" | "exited";
 }
 
+/** Something that runs beside a turn: a background command, a subagent's session, or a call that takes long. */
+export interface Job {
+  id: string;
+  kind: "command" | "subagent" | "call";
+  sessionID: string;
+  title: string;
+  started: number;
+  lastLine?: string;
+  addresses?: string[];
+  isOverdue?: boolean;
+}
+
 export interface ContextReport {
   model: string;
   window: number;

@@ -104,7 +104,7 @@ class Version2:
 
     def extend_terminal(self, terminal_id: str, text: str, *, is_whole: bool) -> JSON:
         """Return the update with one more chunk; `is_whole`: the update that replaces the terminal's output."""
-        # Output is base64, as it may hold bytes that are no text.
+        # Output is base64, as it may hold bytes that are not text.
         data = b64encode(text.encode()).decode()
         if is_whole:
             return {"sessionUpdate": "terminal_update", "terminalId": terminal_id, "output": {"data": data}}

@@ -71,6 +71,8 @@ class CallContext:
         self._rules = CachedRules(engine, part.session_id, agent)
         self._part = part
         self._recorder = recorder
+        if recorder is not None:
+            self.session.is_kept = recorder.keeps
         self._timer: asyncio.TimerHandle | None = None
         self._has_unsent_report = False
         self.first_question = FirstQuestion()

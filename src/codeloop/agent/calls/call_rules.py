@@ -22,7 +22,16 @@ from codeloop.permission.rules import RuleLayer, RuleLayers, judge_patterns, lis
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.errors import SessionNotFound
 from codeloop.schema.message import Session
-from codeloop.schema.permission import PROFILE_KEY, PROFILES, Action, Need, PermissionRule, Profile, Ruleset
+from codeloop.schema.permission import (
+    PROFILE_KEY,
+    Action,
+    Need,
+    PermissionRule,
+    Profile,
+    ProfileName,
+    Ruleset,
+    parse_profile,
+)
 from codeloop.schema.wire import JSON, Wire
 from codeloop.workspace.workspace import Workspace
 
@@ -38,7 +47,7 @@ class Ceiling(Wire):
 
     agent: str | None = None
     permission: tuple[PermissionRule, ...] = ()
-    profile: Profile | None = None
+    profile: ProfileName | None = None
 
 
 DENY_ALL = Ceiling(permission=(PermissionRule(permission="*", pattern="*", action="deny"),))
@@ -162,15 +171,15 @@ def find_profile(engine: Engine, session_id: str) -> Profile:
 def _find_lineage_profile(engine: Engine, lineage: Iterable[Session]) -> Profile:
     """Return the profile of the first session with one in `lineage`: a session, then its parents, nearest first."""
     for session in lineage:
-        profile = (session.metadata or {}).get(PROFILE_KEY)
-        if profile is not None and profile in PROFILES:
+        profile = parse_profile((session.metadata or {}).get(PROFILE_KEY))
+        if profile is not None:
             return profile
     return engine.rulebook.profile
 
 
 def _make_ceiling_lists(engine: Engine, ceiling: Ceiling, profile: Profile) -> list[RuleLayers]:
     """Return the lists of a ceiling. An agent that no longer exists allows nothing."""
-    profile = ceiling.profile or profile
+    profile = parse_profile(ceiling.profile) or profile
     ceiling_layer = RuleLayer(f"above, agent {ceiling.agent or 'none'}", ceiling.permission)
     if ceiling.agent is None:
         return [(*engine.rulebook.get_layers("", profile), ceiling_layer)]

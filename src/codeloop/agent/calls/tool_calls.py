@@ -1,4 +1,5 @@
-"""The tool calls of one step: validates them, runs each as soon as it is complete, and always stores a result.
+"""The tool calls of one step: validates them, runs each as soon as it is complete,
+and always stores a result.
 
 Services refuse a conversation in which a call has no result, so every failure becomes one.
 """
@@ -12,7 +13,12 @@ from msgspec import Struct
 
 from codeloop.agent.engine import Engine
 from codeloop.agent.moves import REJECTED_KEY, list_open_calls
-from codeloop.agent.recovery import INTERRUPTED_ERROR, NOT_ALLOWED_ERROR, NOT_STARTED_ERROR, mark_interrupted
+from codeloop.agent.recovery import (
+    INTERRUPTED_ERROR,
+    NOT_ALLOWED_ERROR,
+    NOT_STARTED_ERROR,
+    mark_interrupted,
+)
 from codeloop.kit import fault_injection
 from codeloop.kit.asyncio_tasks import cancel_all
 from codeloop.kit.text.terminal_text import one_line
@@ -46,18 +52,23 @@ from codeloop.workspace.snapshot.step_recorder import Recorder
 if TYPE_CHECKING:
     from codeloop.agent.calls.call_context import CallContext
 
-# By the reason why an answer ended: the result of a call whose arguments never became complete; then for other reasons.
+# By the reason why an answer ended: the result of a call whose arguments never became complete;
+# then for other reasons.
 _CUT_SHORT_REASONS = {
     "length": "The answer reached the model's output limit before the call's arguments were complete: it was not run.",
     "cut": "The connection broke before the call's arguments were complete, so it was not run.",
 }
-_ENDED_EARLY_REASON = "The answer ended before the call's arguments were complete, so it was not run."
-_SHORTER_CALL_ADVICE = {ADVICE_KEY: "Make the call again with less in it, for example a file in several pieces."}
+_ENDED_EARLY_REASON = (
+    "The answer ended before the call's arguments were complete, so it was not run."
+)
+_SHORTER_CALL_ADVICE = {
+    ADVICE_KEY: "Make the call again with less in it, for example a file in several pieces."
+}
 # Every format of a call written as text contains one of these, or ends with a parenthesis.
 _TEXT_CALL_MARKS = frozenset("<[{")
 _TEXT_CALL_NOTE = "the call came as text and was run; make calls as the service takes them"
 _LOOP_MESSAGE = "The same call of {tool} gave the same result {count} times, so the turn was ended."
-# Tools that are called again and again while something runs: equal results are no loop.
+# Tools that are called again and again while something runs: equal results are not a loop.
 _POLLING_TOOLS = frozenset({"bash_output", "task_output"})
 _DUPLICATE_REASON = "Not run: the same call, with the same id, was sent before it in this answer."
 _REJECTED_REASON = "Not run: the user rejected an earlier call of the same step."
@@ -68,7 +79,9 @@ _LOG = logging.getLogger("codeloop.agent")
 
 
 class StartedCall(Struct):
-    """A started call. `is_concurrent`: it changes nothing, so it may run at the same time as other such calls."""
+    """A started call. `is_concurrent`: it changes nothing,
+    so it may run at the same time as other such calls.
+    """
 
     task: asyncio.Task[None]
     is_concurrent: bool
@@ -77,8 +90,9 @@ class StartedCall(Struct):
 class ToolCalls:
     """The calls of one step.
 
-    A call runs as soon as it is complete. Calls that change nothing run at the same time; a call that changes something
-    waits for all calls before it, and all later ones wait for it, so the effect is that of one call after the other.
+    A call runs as soon as it is complete. Calls that change nothing run at the same time; a call
+    that changes something waits for all calls before it, and all later ones wait for it, so the
+    effect is that of one call after the other.
     """
 
     def __init__(
@@ -89,7 +103,9 @@ class ToolCalls:
         recorder: Recorder | None = None,
         toolbox: Toolbox | None = None,
     ) -> None:
-        """`toolbox`: the tools of this step; None: those of the engine. Subagents always get those of the engine."""
+        """`toolbox`: the tools of this step; None: those of the engine.
+        Subagents always get those of the engine.
+        """
         self._engine = engine
         self._toolbox = toolbox or engine.toolbox
         self._agent = agent
@@ -100,7 +116,15 @@ class ToolCalls:
         self._started_calls: list[StartedCall] = []
         """Those that have ended, too."""
         self._skip_reason = ""
-        """Why the calls that have not started yet are not run, as their result; "": they are run."""
+        """Why the calls that have not started yet are not run, as their result; "":
+        they are run.
+        """
+        self._is_paid: asyncio.Event | None = (
+            asyncio.Event() if engine.turn_settings.is_spending_limited else None
+        )
+        """Set when the cost of the answer is known, and its calls may run; None:
+        what it costs does not matter.
+        """
         self.offered_tools: frozenset[str] | None = None
         """The names of the tools that the model was offered; None: unknown."""
         self._has_tool_calls = False
@@ -127,8 +151,11 @@ class ToolCalls:
         return part.id
 
     def start_text_tool_calls(self) -> None:
-        """Start the calls that the answer ends with as text, if it made no others, and remove them from the text."""
-        # A step with a required format has its own toolbox; its answer, JSON, looks like a call written as text.
+        """Start the calls that the answer ends with as text, if it made no others,
+        and remove them from the text.
+        """
+        # A step with a required format has its own toolbox;
+        # its answer, JSON, looks like a call written as text.
         if self._toolbox is not self._engine.toolbox:
             return
         conversation = self._engine.store.read_context(self._info.session_id)
@@ -137,7 +164,9 @@ class ToolCalls:
         if not texts:
             return
         last = texts[-1]
-        has_mark = any(mark in last.text for mark in _TEXT_CALL_MARKS) or last.text.rstrip("`\n ").endswith(")")
+        has_mark = any(mark in last.text for mark in _TEXT_CALL_MARKS) or last.text.rstrip(
+            "`\n "
+        ).endswith(")")
         if not has_mark:
             return
         # Imported late: most answers hold no call as text.
@@ -151,12 +180,16 @@ class ToolCalls:
             self.start(CallReady(new_id("tool"), call.name, call.arguments), note=_TEXT_CALL_NOTE)
 
     def start(self, call: CallReady, *, note: str = "") -> None:
-        """Start a complete call; a call that was sent twice runs once. `note`: is added to the result for the model."""
+        """Start a complete call; a call that was sent twice runs once. `note`:
+        is added to the result for the model.
+        """
         if call.id and call in self._ready_calls:
             duplicates = self._incomplete_parts.get(call.id)
             if duplicates:
                 part = duplicates.pop(0)
-                self._engine.store.append(make_part_updated(replace(part, state=_make_error_state(_DUPLICATE_REASON))))
+                self._engine.store.append(
+                    make_part_updated(replace(part, state=_make_error_state(_DUPLICATE_REASON)))
+                )
             return
         self._ready_calls.append(call)
         if not self._incomplete_parts.get(call.id):
@@ -169,24 +202,48 @@ class ToolCalls:
         if note:
             prepared = replace(prepared, note="; ".join(filter(None, (prepared.note, note))))
         is_concurrent = prepared.tool.traits.concurrent
-        predecessors = [call.task for call in self._started_calls if not (is_concurrent and call.is_concurrent)]
+        predecessors = [
+            call.task for call in self._started_calls if not (is_concurrent and call.is_concurrent)
+        ]
         part = replace(part, tool=prepared.tool.name)
         task = asyncio.create_task(self._run(part, prepared, predecessors))
         self._started_calls.append(StartedCall(task, is_concurrent))
 
     def drop_incomplete(self) -> None:
-        """Forget the calls whose arguments are incomplete, since the request is sent again and repeats them."""
+        """Forget the calls whose arguments are incomplete,
+        since the request is sent again and repeats them.
+        """
         self._incomplete_parts.clear()
         self._has_tool_calls = bool(self._started_calls)
 
     async def join(self, finished: Finished) -> None:
-        """Wait for all calls, and store an error as the result of each that never became complete."""
+        """Wait for all calls, and store an error as the result of each that never became complete.
+
+        The cost of the answer is stored. If it reached a limit of the turn, no call of it is run.
+        """
         if self._started_calls:
+            self._release_calls()
             await asyncio.gather(*(started.task for started in self._started_calls))
         reason = _CUT_SHORT_REASONS.get(finished.reason, _ENDED_EARLY_REASON)
         advice = _SHORTER_CALL_ADVICE if finished.reason == "length" else None
         for part in self._list_open_calls():
-            self._engine.store.append(make_part_updated(replace(part, state=_make_error_state(reason, advice))))
+            self._engine.store.append(
+                make_part_updated(replace(part, state=_make_error_state(reason, advice)))
+            )
+
+    def _release_calls(self) -> None:
+        """Let the calls run that waited for the cost of the answer,
+        unless it has reached a limit.
+        """
+        if self._is_paid is None:
+            return
+        # Imported late: most turns may spend what they want.
+        from codeloop.agent.turn_limits import find_spending_limit
+
+        session = self._engine.store.read_context(self._info.session_id).session
+        if limit := find_spending_limit(session, self._engine.turn_settings):
+            self._skip_reason = f"Not run: {limit[0].lower()}{limit[1:]}"
+        self._is_paid.set()
 
     def _list_open_calls(self) -> list[ToolPart]:
         """Return the stored calls without a result, including those of an abandoned attempt."""
@@ -194,15 +251,25 @@ class ToolCalls:
         return list_open_calls(conversation.find_parts(self._info.id))
 
     async def cancel(self) -> None:
-        """Cancel the running calls and wait for their end; each stores its own interrupted state."""
+        """Cancel the running calls and wait for their end;
+        each stores its own interrupted state.
+        """
         await cancel_all(started.task for started in self._started_calls)
 
-    async def _run(self, part: ToolPart, prepared_call: PreparedCall, predecessors: list[asyncio.Task[None]]) -> None:
-        """Run a call after its predecessors and store its result; any failure becomes a result, too."""
+    async def _run(
+        self, part: ToolPart, prepared_call: PreparedCall, predecessors: list[asyncio.Task[None]]
+    ) -> None:
+        """Run a call after its predecessors and store its result;
+        any failure becomes a result, too.
+        """
+        if self._is_paid is not None:
+            await self._is_paid.wait()
         if predecessors:
             await asyncio.wait(predecessors)
         start = now_ms()
-        part = replace(part, state=ToolStateRunning(input=prepared_call.input, time=ToolStart(start=start)))
+        part = replace(
+            part, state=ToolStateRunning(input=prepared_call.input, time=ToolStart(start=start))
+        )
         # An earlier call of the step was refused, or ended the turn.
         if self._skip_reason:
             self._store_error(part, start, self._skip_reason)
@@ -221,7 +288,8 @@ class ToolCalls:
         try:
             await fault_injection.pass_point_async("call.start")
             result = await self._run_with_hooks(prepared_call, context)
-            # The tool has asked nothing, so the repetition is asked about now, before the model sees the result.
+            # The tool has asked nothing, so the repetition is asked about now,
+            # before the model sees the result.
             if context.first_question.repeat_need is not None:
                 await context.ask()
             await fault_injection.pass_point_async("call.effect")
@@ -231,7 +299,9 @@ class ToolCalls:
             self._store_result(context.part, start, result)
         except asyncio.CancelledError:
             reason = NOT_ALLOWED_ERROR if context.first_question.is_waiting else INTERRUPTED_ERROR
-            self._engine.store.append(make_part_updated(mark_interrupted(context.part, now_ms(), reason)))
+            self._engine.store.append(
+                make_part_updated(mark_interrupted(context.part, now_ms(), reason))
+            )
             raise
         except InstallationChanged:
             self._end_with_turn(context.part)
@@ -239,7 +309,8 @@ class ToolCalls:
         except (Denied, HookRefused, Rejected, ToolFailure) as error:
             self._skip_reason = self._skip_reason or _find_skip_reason(error)
             self._store_error(context.part, start, str(error), _describe_failure(error))
-        # A tool of an extension may raise anything; the model has to learn of it, and the turn goes on.
+        # A tool of an extension may raise anything;
+        # the model has to learn of it, and the turn goes on.
         except Exception as error:
             if change := find_change(error):
                 self._end_with_turn(context.part)
@@ -251,30 +322,47 @@ class ToolCalls:
         await fault_injection.pass_point_async("call.result")
 
     def _end_with_turn(self, part: ToolPart) -> None:
-        """Store a call as interrupted: what it needs was replaced by another version, so the turn ends with it."""
+        """Store a call as interrupted: what it needs was replaced by another version,
+        so the turn ends with it.
+        """
         self._skip_reason = NOT_STARTED_ERROR
         self._engine.store.append(make_part_updated(mark_interrupted(part, now_ms())))
 
-    def _complete_result(self, result: ToolResult, prepared_call: PreparedCall, session_id: str) -> ToolResult:
-        """Cut a result where it is too long, and add the notices that wait for the session to output and metadata."""
+    def _complete_result(
+        self, result: ToolResult, prepared_call: PreparedCall, session_id: str
+    ) -> ToolResult:
+        """Cut a result where it is too long, and add the notices that wait for the session
+        to output and metadata.
+        """
         from codeloop.tool.truncate import truncate_output
 
         bounds = self._engine.workspace.bounds
         scratch, keep = self._engine.workspace.scratch, prepared_call.tool.traits.keep
-        result = truncate_output(result, scratch, keep, lines=bounds.output_lines, size=bounds.output_bytes)
+        result = truncate_output(
+            result, scratch, keep, lines=bounds.output_lines, size=bounds.output_bytes
+        )
         notices = self._engine.services.notices.take(session_id)
         if not notices:
             return result
-        return replace(result, output=f"{result.output}\n\n{notices}", metadata={**result.metadata, TOLD_KEY: notices})
+        return replace(
+            result,
+            output=f"{result.output}\n\n{notices}",
+            metadata={**result.metadata, TOLD_KEY: notices},
+        )
 
-    async def _run_with_hooks(self, prepared_call: PreparedCall, context: "CallContext") -> ToolResult:
+    async def _run_with_hooks(
+        self, prepared_call: PreparedCall, context: "CallContext"
+    ) -> ToolResult:
         """Run a call, with the extensions' changes."""
         from codeloop.tool.call_hooks import run_call
 
-        return await run_call(self._engine.hooks.runner, prepared_call, context, partial(self._prepare_run, context))
+        return await run_call(
+            self._engine.hooks.runner, prepared_call, context, partial(self._prepare_run, context)
+        )
 
     async def _prepare_run(self, context: "CallContext", prepared_call: PreparedCall) -> None:
-        """Store the arguments that extensions may have changed, and have a repeated call asked about.
+        """Store the arguments that extensions may have changed,
+        and have a repeated call asked about.
 
         Otherwise a model could run in circles unseen.
         """
@@ -285,14 +373,23 @@ class ToolCalls:
         if is_repeated(self._engine.store.read_context(part.session_id).entries, part):
             metadata: JSON = {"tool": part.tool, "input": prepared_call.input}
             context.first_question.repeat_need = Need(
-                permission="doom_loop", patterns=(part.tool,), always=(part.tool,), metadata=metadata
+                permission="doom_loop",
+                patterns=(part.tool,),
+                always=(part.tool,),
+                metadata=metadata,
             )
 
     def _judge_repeats(self, part: ToolPart, output: str, metadata: JSON) -> tuple[str, JSON]:
-        """Return a note for the model if a result repeats ("": none), and the metadata by which it ends the turn."""
+        """Return a note for the model if a result repeats ("":
+        none), and the metadata by which it ends the turn.
+        """
         if part.tool in _POLLING_TOOLS:
             return "", {}
-        from codeloop.agent.calls.repeated_calls import count_equal_calls, ends_turn, make_repeat_note
+        from codeloop.agent.calls.repeated_calls import (
+            count_equal_calls,
+            ends_turn,
+            make_repeat_note,
+        )
 
         entries = self._engine.store.read_context(part.session_id).entries
         counts = count_equal_calls(entries, part, output, metadata)
@@ -313,11 +410,18 @@ class ToolCalls:
         )
         self._engine.store.append(make_part_updated(replace(part, state=state)))
 
-    def _store_error(self, part: ToolPart, start: int, error: str, metadata: JSON | None = None) -> None:
+    def _store_error(
+        self, part: ToolPart, start: int, error: str, metadata: JSON | None = None
+    ) -> None:
         time = ToolTime(start=start, end=max(now_ms(), start))
         # Without a handler, `logging` would print the line to stderr.
         if _LOG.hasHandlers():
-            _LOG.warning("%s: tool %s failed: %s", part.session_id, part.tool, one_line(error, MAX_LOGGED_CHARACTERS))
+            _LOG.warning(
+                "%s: tool %s failed: %s",
+                part.session_id,
+                part.tool,
+                one_line(error, MAX_LOGGED_CHARACTERS),
+            )
         note, loop_metadata = self._judge_repeats(part, error, {})
         if note:
             before = metadata or {}
@@ -328,17 +432,23 @@ class ToolCalls:
 
 
 def add_model_note(metadata: JSON, note: str) -> JSON:
-    """Return a result's metadata with the note that its output ends with, so that screens show it apart from that."""
+    """Return a result's metadata with the note that its output ends with,
+    so that screens show it apart from that.
+    """
     text = "\n\n".join(str(each) for each in (metadata.get(TOLD_KEY), note) if each)
     return {**metadata, TOLD_KEY: text} if note else metadata
 
 
 def _make_error_state(reason: str, metadata: JSON | None = None) -> ToolStateError:
-    return ToolStateError(input={}, error=reason, metadata=metadata, time=ToolTime(start=now_ms(), end=now_ms()))
+    return ToolStateError(
+        input={}, error=reason, metadata=metadata, time=ToolTime(start=now_ms(), end=now_ms())
+    )
 
 
 def _find_skip_reason(error: Exception) -> str:
-    """Return why the later calls of a step are not run after this failure of one; "": they are run."""
+    """Return why the later calls of a step are not run after this failure of one; "":
+    they are run.
+    """
     match error:
         case HookRefused(ends=True):
             return _TURN_ENDED_REASON
@@ -349,7 +459,9 @@ def _find_skip_reason(error: Exception) -> str:
 
 
 def _describe_failure(error: Denied | HookRefused | Rejected | ToolFailure) -> JSON | None:
-    """Return the metadata of a failed call: that it was refused, what the user said, advice for the model."""
+    """Return the metadata of a failed call: that it was refused, what the user said,
+    advice for the model.
+    """
     match error:
         case HookRefused(ends=True):
             return {REJECTED_KEY: True, TURN_ENDED_KEY: str(error)}
@@ -360,7 +472,11 @@ def _describe_failure(error: Denied | HookRefused | Rejected | ToolFailure) -> J
         case Rejected(message=None):
             return {REJECTED_KEY: True} | _describe_advice(error)
         case Rejected(message=message):
-            return {"denied": True} | ({} if message == NOBODY_MESSAGE else {"said": message}) | _describe_advice(error)
+            return (
+                {"denied": True}
+                | ({} if message == NOBODY_MESSAGE else {"said": message})
+                | _describe_advice(error)
+            )
         case ToolFailure():
             return (error.metadata or {}) | _describe_advice(error) or None
 
@@ -371,15 +487,24 @@ def _describe_advice(error: HasAdvice) -> JSON:
 
 
 def make_refused_part(part: ToolPart, invalid: InvalidToolCall) -> ToolPart:
-    """Return the part of a call that can't run: with an error; one that is unusable becomes a call of `invalid`."""
+    """Return the part of a call that can't run: with an error;
+    one that is unusable becomes a call of `invalid`.
+    """
     time = ToolTime(start=now_ms(), end=now_ms())
     if not invalid.is_unusable:
         advice = _describe_advice(invalid) or None
         return replace(
-            part, state=ToolStateError(input=invalid.input, error=invalid.reason, time=time, metadata=advice)
+            part,
+            state=ToolStateError(
+                input=invalid.input, error=invalid.reason, time=time, metadata=advice
+            ),
         )
     payload = {"tool": part.tool, "error": invalid.reason}
     state = ToolStateCompleted(
-        input=payload, output=invalid.reason, title="Invalid Tool", metadata={"truncated": False}, time=time
+        input=payload,
+        output=invalid.reason,
+        title="Invalid Tool",
+        metadata={"truncated": False},
+        time=time,
     )
     return replace(part, tool="invalid", state=state)

@@ -205,7 +205,7 @@ def _read_command(words: Sequence[str], depth: int) -> Iterator[CheckCommand]:
 
 
 def _list_inner_words(name: str, words: Sequence[str]) -> Sequence[str]:
-    """Return the words among which a wrapper's command begins; empty: the program is no wrapper."""
+    """Return the words among which a wrapper's command begins; empty: the program is not a wrapper."""
     row = find_program_row(name)
     is_wrapper = row.wraps is not None or row.runs_words == "command" or row.runs_after == "*"
     if is_wrapper or row.unwrap in COMMAND_UNWRAPPERS:
@@ -230,7 +230,7 @@ def _parse_kinds(text: str) -> dict[str, CheckKind]:
 
 
 def _read_program(name: str, words: Sequence[str]) -> CheckCommand | None:
-    """Return the check of a known program, or of a script with a check's name; None: it is no check."""
+    """Return the check of a known program, or of a script with a check's name; None: it is not a check."""
     unversioned_name = strip_version(name)
     row = find_program_row(name)
     # `cargo +nightly test`: the toolchain stands before the subcommand.
@@ -313,7 +313,7 @@ def _read_script(path: str, *, is_run_by_name: bool) -> CheckCommand | None:
 
 
 def _read_task(name: str, words: Sequence[str]) -> CheckCommand | None:
-    """Return the check that a task runner is asked for, by the task's name; None: it is no task runner, or no check."""
+    """Return the check that a task runner is asked for, by the task's name; None: no task runner, or no check."""
     row = find_row(name)
     if row.tasks is None:
         return None

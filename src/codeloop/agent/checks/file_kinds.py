@@ -1,12 +1,11 @@
 """Which files hold tests, decide which tests run, or hold code: judged by their paths alone. Pure."""
 
 import re
+from functools import cache
 from pathlib import PurePath
 
 from codeloop.workspace.check_files import SETTINGS_GLOBS, TEST_GLOBS, compile_patterns
 
-_TEST_FILE_PATTERNS = compile_patterns((*TEST_GLOBS, "**/conftest.py"))
-_SETTINGS_PATTERNS = compile_patterns(SETTINGS_GLOBS)
 # Folders that tools fill: no file in them is the project's own.
 _TOOL_FOLDERS = frozenset(("__pycache__", "node_modules", ".pytest_cache", ".venv", "venv"))
 _TEST_FOLDERS = frozenset(("test", "tests", "spec", "specs", "__tests__"))
@@ -19,18 +18,28 @@ CODE_FILE = (
 _COLLECTED_FILE = r"test.*\.py|.*_tests?\.py|.+\.(?!py$)\w+"
 
 
+@cache
+def _list_test_patterns() -> list[re.Pattern[str]]:
+    return compile_patterns((*TEST_GLOBS, "**/conftest.py"))
+
+
+@cache
+def _list_settings_patterns() -> list[re.Pattern[str]]:
+    return compile_patterns(SETTINGS_GLOBS)
+
+
 def is_check_file(path: str) -> bool:
     """Return whether a file (relative to the project) holds tests or data of tests, or decides which tests run."""
     if _is_in_tool_folder(path):
         return False
-    return any(pattern.fullmatch(path) for pattern in (*_TEST_FILE_PATTERNS, *_SETTINGS_PATTERNS))
+    return any(pattern.fullmatch(path) for pattern in (*_list_test_patterns(), *_list_settings_patterns()))
 
 
 def is_test_file(path: str) -> bool:
     """Return whether a file (relative to the project) holds tests or data of tests."""
     if _is_in_tool_folder(path) or path.startswith(("-", "/")):
         return False
-    return any(pattern.fullmatch(path.removeprefix("./")) for pattern in _TEST_FILE_PATTERNS)
+    return any(pattern.fullmatch(path.removeprefix("./")) for pattern in _list_test_patterns())
 
 
 def is_test_code(path: str) -> bool:
@@ -43,7 +52,7 @@ def is_test_code(path: str) -> bool:
 
 def is_settings_file(path: str) -> bool:
     """Return whether a file (relative to the project) decides which tests run, as `pytest.ini` does."""
-    return not _is_in_tool_folder(path) and any(pattern.fullmatch(path) for pattern in _SETTINGS_PATTERNS)
+    return not _is_in_tool_folder(path) and any(pattern.fullmatch(path) for pattern in _list_settings_patterns())
 
 
 def is_collected(file: str) -> bool:

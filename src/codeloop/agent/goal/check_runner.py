@@ -41,11 +41,14 @@ class CheckContext(CallContext):
 
     The check runs in a shell of its own, because the model may have set directory and variables of the session's shell.
     `is_stored`: whether the run is stored, so that clients know the call whose progress they are shown.
-    `is_from_user`: whether the command comes from the user.
+    `is_from_user`: whether the command comes from the user. `home`: the name of a home that only checks see.
     """
 
-    def __init__(self, engine: Engine, agent: Agent, part: ToolPart, *, is_stored: bool, is_from_user: bool) -> None:
+    def __init__(
+        self, engine: Engine, agent: Agent, part: ToolPart, *, is_stored: bool, is_from_user: bool, home: str
+    ) -> None:
         super().__init__(engine, agent, part)
+        self.session.private_home = home
         self.session_id = f"{part.session_id}{_SHELL_SUFFIX}"
         self._is_stored = is_stored
         self._is_from_user = is_from_user
@@ -72,19 +75,24 @@ class CheckContext(CallContext):
             super().report(title=title, metadata=metadata)
 
 
-async def run_checks_unstored(engine: Engine, session_id: str, agent: str, commands: Sequence[str]) -> list[ToolPart]:
-    """Run the user's checks before the first round, without storing them; return a completed or failed part of each."""
+async def run_checks_unstored(
+    engine: Engine, session_id: str, agent: str, commands: Sequence[str], *, home: str = ""
+) -> list[ToolPart]:
+    """Run the user's checks before the first round, without storing them; return a completed or failed part of each.
+
+    `home`: as in CheckContext; "": the home of all commands.
+    """
     parts = [_make_part(session_id, new_id("msg"), command) for command in commands]
-    return [await _run(engine, agent, part, is_stored=False) for part in parts]
+    return [await _run(engine, agent, part, is_stored=False, home=home) for part in parts]
 
 
 async def run_and_store_checks(
-    engine: Engine, session_id: str, commands: Sequence[str], *, is_from_user: bool
+    engine: Engine, session_id: str, commands: Sequence[str], *, is_from_user: bool, home: str = ""
 ) -> list[ToolPart]:
     """Run checks, store them in an answer of their own to a note that codeloop writes, and return their parts.
 
     The model reads both. A cancelled run completes the answer, too.
-    `is_from_user`: the commands come from the user, not from the model.
+    `is_from_user`: the commands come from the user, not from the model. `home`: as in `run_checks_unstored`.
     """
     message = make_next_prompt(engine.store.read_context(session_id))
     note = TextPart(id=new_id("prt"), session_id=session_id, message_id=message.id, text=CHECKS_NOTE, synthetic=True)
@@ -97,7 +105,7 @@ async def run_and_store_checks(
             part = _make_part(session_id, info.id, command)
             engine.store.append(make_part_updated(part))
             try:
-                part = await _run(engine, info.agent, part, is_from_user=is_from_user)
+                part = await _run(engine, info.agent, part, is_from_user=is_from_user, home=home)
             except asyncio.CancelledError:
                 engine.store.append(make_part_updated(_complete(part, "", {"exit": None, "interrupted": True})))
                 raise
@@ -124,9 +132,10 @@ def _make_part(session_id: str, message_id: str, command: str) -> ToolPart:
 
 
 async def _run(
-    engine: Engine, agent: str, part: ToolPart, *, is_stored: bool = True, is_from_user: bool = True
+    engine: Engine, agent: str, part: ToolPart, *, is_stored: bool = True, is_from_user: bool = True, home: str
 ) -> ToolPart:
-    context = CheckContext(engine, engine.get_agent(agent), part, is_stored=is_stored, is_from_user=is_from_user)
+    is_user, called_agent = is_from_user, engine.get_agent(agent)
+    context = CheckContext(engine, called_agent, part, is_stored=is_stored, is_from_user=is_user, home=home)
     workspace = engine.workspace
     command = str(part.state.input["command"])
     params = BashParams(

@@ -31,7 +31,8 @@ from codeloop.schema.message import GOAL_KEY, AssistantMessage, UserMessage, des
 from codeloop.schema.part import PatchPart, ToolPart, ToolStateCompleted, ToolStateError
 from codeloop.schema.wire import replace
 from codeloop.store.conversation import Entry
-from codeloop.workspace.check_files import compile_patterns, describe_changes, hash_check_files
+from codeloop.workspace.check_files import CheckFiles, compile_patterns, describe_changes, hash_check_files
+from codeloop.workspace.sandbox.private_folders import make_private_home_name
 
 # Characters of a command that a message names.
 _MAX_COMMAND_CHARS = 200
@@ -43,7 +44,8 @@ FIRST_RUN_NOTICE = "The checks run once before the work begins, so that it is kn
 NO_CHECK_PROBLEM = "no check was run"
 GOAL_INSTRUCTIONS = """<system-reminder>Work until this goal is reached; nobody is there to take over what you leave.
 {how} Tests, their configuration and build files are protected: changing one, or leaving tests out, makes the result \
-"not done"{free}. If the goal can't be reached so, say why and end.</system-reminder>"""
+"not done"{free}. Checks have a home of their own: install into the project. If the goal can't be reached so, say why \
+and end.</system-reminder>"""
 CHECKS_RULE = "Each time you end, codeloop itself runs: {commands}. The goal is reached when {they_exit} with 0."
 JUDGE_RULE = (
     "Each time you end, codeloop runs the checks again that you ran last, and a judge decides by their results alone."
@@ -93,21 +95,23 @@ class GoalRounds:
         self._rounds = 0
         self._round_states: list[tuple[object, ...]] = []
         """The number of edits and the problems after each round: equal ones in a row mean that the model is stuck."""
-        self._check_file_hashes: dict[str, str] = {}
-        """The check files before the work began, by path."""
+        self._check_files = CheckFiles({}, frozenset())
+        """The check files before the work began."""
         self._counts_before: dict[str, TestCounts | None] = {}
         self._began_at = 0
+        self._home = make_private_home_name()
+        """The home of the checks: what the model's commands leave in theirs does not steer them."""
         self._last_outcome = ChecksOutcome([], ["its checks did not run after the last edit"])
 
     async def begin(self, engine: Engine, session_id: str) -> None:
         """Record the checks' files and results before the work begins."""
         entries = engine.store.read_context(session_id).entries
         self._began_at = entries[-1].info.time.created if entries else 0
-        self._check_file_hashes = await self._hash_check_files(engine)
+        self._check_files = await self._hash_check_files(engine)
         agent = entries[-1].info.agent if entries else "build"
         if self.goal.checks:
             engine.store.publish_live(ToastShown(properties=Toast(message=FIRST_RUN_NOTICE, variant="info")))
-        for part in await run_checks_unstored(engine, session_id, agent, self.goal.checks):
+        for part in await run_checks_unstored(engine, session_id, agent, self.goal.checks, home=self._home):
             self._counts_before[str(part.state.input["command"])] = _read_test_counts(part)
         self._store_progress(engine, session_id)
 
@@ -206,7 +210,7 @@ class GoalRounds:
             for info in infos
         )
 
-    async def _hash_check_files(self, engine: Engine) -> dict[str, str]:
+    async def _hash_check_files(self, engine: Engine) -> CheckFiles:
         workspace, goal = engine.workspace, self.goal
         path = workspace.environment.get("PATH")
         return await asyncio.to_thread(
@@ -215,13 +219,15 @@ class GoalRounds:
 
     async def _run_checks(self, engine: Engine, session_id: str) -> ChecksOutcome:
         """Run the checks; return the result of each, and what is missing."""
-        changes = describe_changes(self._check_file_hashes, await self._hash_check_files(engine))
+        changes = describe_changes(self._check_files, await self._hash_check_files(engine))
         commands = self.goal.checks or self._find_model_checks(engine, session_id)
         is_from_user = bool(self.goal.checks)
-        parts = await run_and_store_checks(engine, session_id, commands, is_from_user=is_from_user) if commands else []
+        parts: list[ToolPart] = []
+        if commands:
+            parts = await run_and_store_checks(engine, session_id, commands, is_from_user=is_from_user, home=self._home)
         # Compared again after the checks ran: a check may have changed the files, too.
         if not changes:
-            changes = describe_changes(self._check_file_hashes, await self._hash_check_files(engine))
+            changes = describe_changes(self._check_files, await self._hash_check_files(engine))
         checks = [self._judge_check(part) for part in parts]
         problems: list[str] = []
         if changes:

@@ -2,11 +2,14 @@
 
 import asyncio
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from codeloop.agent.request.shared_budget import format_dollars
 from codeloop.config.paths import Paths
-from codeloop.schema.api.session_reports import BudgetUse
 from codeloop.schema.config import SpendingConfig
+
+if TYPE_CHECKING:
+    from codeloop.schema.api.session_reports import BudgetUse
 
 
 class ConfiguredBudget:
@@ -35,13 +38,14 @@ class ConfiguredBudget:
             self.refusal = f"`budget.{tightest.name}` is used up: {spent}. {advice}."
         return self.refusal
 
-    async def read(self) -> list[BudgetUse]:
+    async def read(self) -> "list[BudgetUse]":
         """Return each budget with the dollars spent since its day or month began (local time)."""
         return await asyncio.to_thread(self._read)
 
-    def _read(self) -> list[BudgetUse]:
+    def _read(self) -> "list[BudgetUse]":
         # Imported late: most configurations have no budget.
         from codeloop.agent.request.spending_sums import SpendingSums
+        from codeloop.schema.api.session_reports import BudgetUse
 
         budget, project_budget = self._budget, self._budget.project
         has_budget = budget.day is not None or budget.month is not None

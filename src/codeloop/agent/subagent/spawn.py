@@ -9,7 +9,7 @@ from codeloop.agent.answer.live_status import show_status
 from codeloop.agent.calls.call_rules import Ceiling, set_ceilings
 from codeloop.agent.engine import Engine, TurnSettings
 from codeloop.agent.loop import run
-from codeloop.agent.moves import Stop, count_used_tokens
+from codeloop.agent.moves import Stop
 from codeloop.agent.subagent.supervisor import wait_until_overdue
 from codeloop.schema.api.agents import Agent
 from codeloop.schema.bounds.session import TREE_SUBAGENTS
@@ -26,6 +26,7 @@ from codeloop.schema.message import (
     SessionTime,
     UserMessage,
     UserTime,
+    count_used_tokens,
     format_model_ref,
     parse_model_ref,
 )

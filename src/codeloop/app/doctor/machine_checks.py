@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 
 from codeloop import __version__
 from codeloop.app.doctor.finding import Finding
+from codeloop.config.files import describe_os_error
 from codeloop.config.paths import Paths
 from codeloop.config.project_root import ProjectRoot
 from codeloop.config.redact import redact_address
@@ -114,7 +115,13 @@ async def examine_sandbox(
             )
             report = await make_report(policy_input, config, is_brief=True)
     except OSError as error:
-        return Finding(_GROUP, "sandbox", "problem", f"could not be tried: {error}", "See: codeloop debug sandbox")
+        return Finding(
+            _GROUP,
+            "sandbox",
+            "problem",
+            f"could not be tried: {describe_os_error(error)}",
+            "See: codeloop debug sandbox",
+        )
     if report.holds:
         refused = [f"not {kind} ({reason})" for kind, reason in report.refused.items()]
         clauses = (f"{report.backend}, tried: it holds", f"network {report.network}", *refused, *report.shortcomings)
@@ -132,6 +139,9 @@ async def examine_sandbox(
     return Finding(_GROUP, "sandbox", "problem", f"none can be had here ({reasons})", fix)
 
 
+_CONTENTS = {"data": "sessions and keys", "state": "logs and records", "cache": "copies of what can be fetched again"}
+
+
 def examine_folders(paths: Paths) -> Iterator[Finding]:
     """Yield findings on codeloop's folders: whether they can be written, have room, and hide the keys."""
     for name in ("data", "state", "cache"):
@@ -140,8 +150,14 @@ def examine_folders(paths: Paths) -> Iterator[Finding]:
         existing = next(each for each in (folder, *folder.parents) if each.exists())
         problem = _find_write_problem(existing)
         if problem:
-            fix = f"Make it writable for you (chown, chmod), or set CODELOOP_HOME. It is the folder of {name}."
-            yield Finding("folders", name, "problem", f"{folder} can't be written: {problem}", fix)
+            fix = f"Make {existing} writable for you (chown, chmod), or set CODELOOP_HOME to another folder."
+            yield Finding(
+                "folders",
+                name,
+                "problem",
+                f"{folder}, where {_CONTENTS[name]} are kept, can't be written: {problem}",
+                fix,
+            )
             continue
         free = shutil.disk_usage(existing).free
         text = f"{folder}, {free / 1024**3:.1f} GB free"
@@ -206,7 +222,7 @@ def _find_write_problem(folder: Path) -> str:
         with tempfile.NamedTemporaryFile(dir=folder, prefix=".codeloop-doctor-"):
             return ""
     except OSError as error:
-        return error.strerror or str(error)
+        return describe_os_error(error)
 
 
 async def _read_version(name: str, environment: Mapping[str, str]) -> str:

@@ -77,7 +77,7 @@ async def examine_model(settings: ProjectSettings) -> tuple[list[Finding], str]:
         providers.open_model(ref)
     except ModelUnavailable as error:
         first, _, fix = str(error).partition("\n")
-        return [Finding("model", "model", "problem", first, fix or "codeloop auth login PROVIDER")], ""
+        return [Finding("model", "model", "problem", first, fix or "See what can be chosen: codeloop models --all")], ""
     choice = "the configured one" if settings.config.model else "chosen, as none is configured"
     findings = [Finding("model", "model", "ok", f"{ref} ({choice})")]
     text, state = _describe_key(providers, ref.partition("/")[0])

@@ -146,7 +146,9 @@ class BuiltinSignIns:
         }
         key = inputs.get(_KEY, "").strip()
         if key and not is_valid_key(key):
-            raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")
+            raise OperationError(
+                "BadRequest", "That is not a valid key. A key is one word of printable ASCII characters."
+            )
         answers = {asked_settings[option].variable: value for option, value in settings.items()}
         environment = {**self._settings.environment, **answers}
         url = resolve_url(provider.url, resolve_settings(provider, environment))

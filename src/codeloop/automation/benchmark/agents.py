@@ -174,9 +174,9 @@ def find_agent(choice: str, flags: tuple[str, ...] = ()) -> BenchAgent:
         try:
             words = tuple(shlex.split(command))
         except ValueError as error:
-            raise UsageProblem(f"{choice!r} is no agent: its command can't be read ({error}).") from error
+            raise UsageProblem(f"{choice!r} is not an agent: its command can't be read ({error}).") from error
         if not name or "{prompt}" not in command:
-            raise UsageProblem(f"{choice!r} is no agent: write NAME=COMMAND, with {{prompt}} where the prompt belongs.")
+            raise UsageProblem(f"{choice!r} is not an agent: write NAME=COMMAND, with {{prompt}} in COMMAND.")
         return _check_installed(BenchAgent(name, words))
     name, _, codeloop_agent = choice.partition(":")
     agent = next((agent for agent in AGENTS if agent.name == name), None)

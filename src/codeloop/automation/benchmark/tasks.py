@@ -63,10 +63,10 @@ def _read_task(name: str, path: Path) -> NamedTask:
     try:
         task = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), BenchTask)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise UsageProblem(f"{path} is no task: {error}. It has {TASK_EXAMPLE}.") from None
+        raise UsageProblem(f"{path} is not a task: {error}. It has {TASK_EXAMPLE}.") from None
     named_task = NamedTask(name, path.parent, task)
     if not named_task.is_local and ":" not in task.repository:
-        raise UsageProblem(f"{path}: the repository {task.repository} is no folder and no address.")
+        raise UsageProblem(f"{path}: the repository {task.repository} is neither a folder nor an address.")
     if task.files and not (path.parent / task.files).is_dir():
-        raise UsageProblem(f"{path}: the files {task.files} are no folder.")
+        raise UsageProblem(f"{path}: the files {task.files} are not a folder.")
     return named_task

@@ -232,7 +232,7 @@ def _describe_call(line: bytes) -> str:
 
 
 def _read_call(part: JSON) -> RecordedCall | None:
-    """Return the command of an exported part; None if the part is no finished call of the tool `bash`."""
+    """Return the command of an exported part; None if the part is not a finished call of the tool `bash`."""
     state = get_object(part, "state")
     if part.get("type") != "tool" or part.get("tool") != "bash" or state.get("status") != "completed":
         return None

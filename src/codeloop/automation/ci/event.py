@@ -54,7 +54,7 @@ class CiEvent(Struct, frozen=True, kw_only=True):
     body: str | None = None
     """Its description at the event; None: the event does not say."""
     source: str = ""
-    """The path of the comment that `text` is, as `Host.read_text` takes it; "": it is no comment."""
+    """The path of the comment that `text` is, as `Host.read_text` takes it; "": it is not a comment."""
     moment: float = math.inf
     """The time of the event in seconds since the epoch; inf: the event is about what is there now."""
 
@@ -134,7 +134,7 @@ def read_github_event(name: str, payload: JSON, run_id: str, task: str) -> CiEve
         )
     action = get_text(payload, "action")
     if (name, action) in _IGNORED_ACTIONS or name not in _EVENT_NAMES:
-        return Skip(f"`{name}`{f' ({action})' if action else ''} is no event for codeloop")
+        return Skip(f"`{name}`{f' ({action})' if action else ''} is not an event for codeloop")
     sender = get_object(payload, "sender")
     common_fields: JSON = {"actor": get_text(sender, "login"), "is_bot": sender.get("type") == "Bot"}
     if name == "schedule":
@@ -255,7 +255,7 @@ def read_gitlab_event(environment: Mapping[str, str], payload: JSON | None, task
         case "web" | "api" | "trigger":
             return CiEvent(kind="dispatch", key=f"dispatch-{pipeline}", actor=user, text=task)
         case _:
-            return Skip(f"pipelines of `{source}` are no event for codeloop")
+            return Skip(f"pipelines of `{source}` are not an event for codeloop")
 
 
 def _read_gitlab_note(payload: JSON) -> CiEvent | Skip:

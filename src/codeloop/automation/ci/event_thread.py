@@ -1,4 +1,4 @@
-"""The thread of an event as it was at the event: what somebody wrote or changed later is no part of the request."""
+"""The thread of an event as it was at the event: what somebody wrote or changed later is not part of the request."""
 
 import math
 

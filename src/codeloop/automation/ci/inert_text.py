@@ -35,7 +35,7 @@ _ESCAPES = {
     "&": "&amp;",
     "<": "&lt;",
     ">": "&gt;",
-    # The sign of formulas, which could hide text. A backslash before it is no escape on GitHub.
+    # The sign of formulas, which could hide text. A backslash before it is not an escape on GitHub.
     "$": "<span>$</span>",
 }
 _SPECIAL_CHARACTER = r"[\\`\[\]|~&<>$]"

@@ -77,7 +77,7 @@ class JobRepository:
         self._has_lfs = False
 
     async def open(self, output: Path) -> None:
-        """Make the separate repository. Raises UsageProblem if `work` is no checkout, or has the job's token.
+        """Make the separate repository. Raises UsageProblem if `work` is not a checkout, or has the job's token.
 
         `output`: a folder whose files are never part of a commit.
         """

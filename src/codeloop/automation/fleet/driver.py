@@ -48,7 +48,7 @@ class JobTask(Struct, frozen=True):
         checks = [flag for check in job.checks for flag in ("--check", check)]
         model = ("--model", job.model) if job.model else ()
         arguments = ["run", "--format", "json", "--title", job.id, *model, *self.flags, *goal, *checks]
-        # After `--` a prompt that begins with a hyphen is no option.
+        # After `--` a prompt that begins with a hyphen is not an option.
         return [*arguments, "--dir", tree, *(("--", job.prompt) if job.prompt else ())]
 
 
@@ -104,7 +104,7 @@ def check_result(result: JSON) -> JSON:
         msgspec.convert(result, _RunResult)
     # It may come from another machine, where something else has answered.
     except msgspec.ValidationError as error:
-        return {"reason": "error", "exitCode": 1, "message": f"The answer is no result of codeloop: {error}."}
+        return {"reason": "error", "exitCode": 1, "message": f"The answer is not a result of codeloop: {error}."}
     return {key: result[key] for key in _RunResult.__struct_encode_fields__ if key in result}
 
 

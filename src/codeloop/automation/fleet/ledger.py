@@ -269,7 +269,7 @@ def _parse_row(row: tuple[str, JobState, int, str, float]) -> LedgerRow:
         job = msgspec.json.decode(data, type=FleetJob)
     # Others may write into a shared PostgreSQL table.
     except msgspec.DecodeError as error:
-        raise CodeloopError(f"The table has a row that is no job: {error}.") from error
+        raise CodeloopError(f"The table has a row that is not a job: {error}.") from error
     return LedgerRow(job=job, state=state, attempt=attempt, result=_parse_result(result), changed=changed)
 
 

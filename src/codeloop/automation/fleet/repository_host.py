@@ -15,7 +15,7 @@ from codeloop.schema.errors import UsageProblem
 # Agents must not get these: who has a token can push, and open pull requests.
 _GITHUB_TOKEN, _GITLAB_TOKEN = "GITHUB_TOKEN", "CODELOOP_GITLAB_TOKEN"
 TOKEN_VARIABLES = (_GITHUB_TOKEN, _GITLAB_TOKEN)
-# The short form `user@host:path` of an SSH address, which is no URL.
+# The short form `user@host:path` of an SSH address, which is not a URL.
 _SCP_ADDRESS = r"(?:[\w.-]+@)([\w.-]+):(?!//)(.+)"
 
 

@@ -140,7 +140,7 @@ def _parse_field(field: str, name: str, lowest: int, highest: int) -> tuple[int,
     for item in field.lower().split(","):
         match = re.fullmatch(_FIELD_ITEM, item)
         if match is None:
-            raise UsageProblem(f"{item!r} is no {name} for cron. {CRON_EXAMPLE}.")
+            raise UsageProblem(f"{item!r} is not a valid {name} for cron. {CRON_EXAMPLE}.")
         first, last, step = match.groups()
         if first == "*":
             low, high = lowest, highest
@@ -151,7 +151,7 @@ def _parse_field(field: str, name: str, lowest: int, highest: int) -> tuple[int,
             if last:
                 high = _parse_value(last, name)
         if not lowest <= low <= high <= highest or step == "0" or (first == "*" and last):
-            raise UsageProblem(f"{item!r} is no {name}: it goes from {lowest} to {highest}. {CRON_EXAMPLE}.")
+            raise UsageProblem(f"{item!r} is not a valid {name}: it goes from {lowest} to {highest}. {CRON_EXAMPLE}.")
         values.update(range(low, high + 1, int(step or 1)))
     return tuple(sorted(values))
 
@@ -162,7 +162,7 @@ def _parse_value(word: str, name: str) -> int:
     if word in names:
         return names[word]
     if not word.isdecimal():
-        raise UsageProblem(f"{word!r} is no {name} for cron. {CRON_EXAMPLE}.")
+        raise UsageProblem(f"{word!r} is not a valid {name} for cron. {CRON_EXAMPLE}.")
     return int(word)
 
 

@@ -136,7 +136,7 @@ class _TypedLines:
     def _finish_paste(self) -> None:
         """Put the lines of the paste into the queue as one text."""
         lines, self._paste_lines = self._paste_lines, []
-        # A question takes one line: the rest of a paste is no answer.
+        # A question takes one line: the rest of a paste is not an answer.
         if lines and self._open_answer is not None:
             self.put(lines.pop(0))
         if lines:

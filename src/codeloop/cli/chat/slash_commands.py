@@ -52,7 +52,7 @@ from codeloop.schema.errors import UsageProblem
 from codeloop.schema.ids import new_id
 from codeloop.schema.operation import NoArguments
 from codeloop.schema.part import TextPart
-from codeloop.schema.permission import PROFILE_KEY, PROFILES, PermissionQuery, Profile, RevokeGrant
+from codeloop.schema.permission import PROFILE_KEY, PROFILES, PermissionQuery, RevokeGrant, parse_profile
 from codeloop.schema.wire import replace
 
 BUSY_MESSAGE = "A turn is running: answer its question first, or end it with Ctrl-C; then commands of your own can run."
@@ -186,10 +186,10 @@ async def _choose_model(chat: LineConversation, words: str) -> None:
 async def _choose_profile(chat: LineConversation, words: str) -> None:
     if not words:
         session = await chat.load_session() if chat.session is not None else None
-        current = (session.metadata or {}).get(PROFILE_KEY) if session else chat.options.profile
+        current = parse_profile((session.metadata or {}).get(PROFILE_KEY) if session else chat.options.profile)
         chat.show_text(f"profile {current or 'as configured'}; there are {', '.join(PROFILES)}")
         return
-    profile: Profile | None = next((name for name in PROFILES if name == words), None)
+    profile = parse_profile(words)
     if profile is None:
         raise UsageProblem(
             f"There is no profile {words}.{format_suggestion(find_similar(words, PROFILES))} "

@@ -108,7 +108,9 @@ def find_directory(words: Sequence[str]) -> Path | None:
         return None
     path = expand_user_path(words[0])
     if len(words) > 1 or not path.is_dir():
-        raise UsageProblem(f"{shlex.join(words)} is no directory: with --prompt, only a directory may stand beside it.")
+        raise UsageProblem(
+            f"{shlex.join(words)} is not a directory: with --prompt, only a directory may stand beside it."
+        )
     return path
 
 

@@ -57,7 +57,7 @@ def acp(*, protocol: int, editor_terminal: bool, login: bool, **flags: Any) -> N
         auth.main(["login"], prog_name="codeloop auth")
         return
     options = Options(message=(), **flags)
-    # A signal cancels the main task, which is no error.
+    # A signal cancels the main task, which is not an error.
     with open_log(options), suppress(asyncio.CancelledError):
         asyncio.run(_serve_until_signal(options, protocol, uses_editor_terminals=editor_terminal))
 

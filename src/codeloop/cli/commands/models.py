@@ -90,7 +90,7 @@ def _list_untrusted_models(settings: ProjectSettings, provider_ids: set[str]) ->
     """Return the models of providers that only the configuration of an untrusted project defines."""
     if not any(name.startswith("provider") for name in settings.loaded.ignored):
         return []
-    # The ignored part of the configuration may be invalid, which is no error of this command.
+    # The ignored part of the configuration may be invalid, which is not an error of this command.
     with suppress(CodeloopError):
         providers = make_providers(find_settings(Startup(directory=Path.cwd(), trust=True)))
         return [

@@ -60,7 +60,7 @@ class JsonUsageCommand(click.Command):
 @click.argument("message", nargs=-1)
 @MODEL_OPTION
 @click.option(
-    "--variant", metavar="NAME", help="How much the model thinks: low, high, max, ...; `default` for neither."
+    "--variant", metavar="NAME", help="How much the model thinks: low, high, max, ...; `default`: the model's own."
 )
 @AGENT_OPTION
 @CONTINUE_OPTION
@@ -112,7 +112,7 @@ class JsonUsageCommand(click.Command):
 )
 @click.option("--protect", metavar="GLOB", multiple=True, help="With --goal: further files that must not change.")
 @click.option("--unprotect", metavar="GLOB", multiple=True, help="With --goal: tests or settings that may change.")
-@click.option("--rounds", type=click.IntRange(min=1), help="With --goal: checks are tried this often. [default: 10]")
+@click.option("--rounds", type=click.IntRange(min=1), help="With --goal: maximum number of rounds. [default: 10]")
 @click.option("--max-steps", type=click.IntRange(min=1), help="Maximum number of requests to the model.")
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="Stop at this cost.")
 @click.option("--max-tokens", type=click.IntRange(min=1), help="Stop at this number of tokens.")

@@ -61,7 +61,7 @@ class FinishedParts:
                 if kind in RETRIED_KINDS and p.part.message_id not in self._summaries:
                     self._retriable[p.part.id] = FinishedPart(kind, p.part, now_ms())
                 elif kind is not None:
-                    # A text that gets here is that of a summary, which is no answer.
+                    # A text that gets here is that of a summary, which is not an answer.
                     finished = FinishedPart("compaction" if kind == "text" else kind, p.part, now_ms())
                     return [*self.release(p.part.message_id), finished]
             case _:

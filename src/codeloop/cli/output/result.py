@@ -284,7 +284,7 @@ class Tally:
         return outcome if ending.goal is None else apply_goal(outcome, ending.goal)
 
     def _list_goal_check_messages(self) -> set[str]:
-        """Return the ids of the messages that hold checks of a goal, which codeloop ran itself: they are no steps."""
+        """Return the ids of the messages that hold checks of a goal, which codeloop ran itself: they are not steps."""
         return {
             part.message_id
             for part in self._parts.values()

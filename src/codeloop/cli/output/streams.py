@@ -32,6 +32,8 @@ class OutputStream:
         self.is_closed = False
         self.has_lost = False
         """Whether output was lost, because its reader was gone."""
+        self.error: OSError | None = None
+        """Why output could not be written."""
         self.is_at_start = True
         """Whether the next character is written at the start of a line."""
         self.on_gone: Callable[[], object] = lambda: None
@@ -184,7 +186,8 @@ class OutputQueue:
             output, data = self._waiting[0]
             try:
                 count = output.write_now(data)
-            except OSError:
+            except OSError as error:
+                output.error = error
                 self._give_up(output)
                 continue
             self._taken_bytes += count

@@ -44,7 +44,7 @@ class FinalText:
         self._shown_lengths: dict[str, int] = {}
 
     def show(self, event: Event) -> None:
-        """Write the answer that an event completes, or pass on text that is no answer."""
+        """Write the answer that an event completes, or pass on text that is not an answer."""
         is_answer = self._answer.handle_event(event)
         match event:
             case MessageUpdated(properties=p) if isinstance(p.info, AssistantMessage):
@@ -127,7 +127,7 @@ class TextView:
             self._answer_writer = LiveText(answer, self.note)
         else:
             self._answer_writer = FinalText(answer, self._narrate, prompt_id)
-        # By the ids of messages whose text is no answer: whether the message is a summary, or else a prompt.
+        # By the ids of messages whose text is not an answer: whether the message is a summary, or else a prompt.
         self._is_summary: dict[str, bool] = {}
         # The number of characters of each reasoning part that were shown.
         self._thinking_lengths: dict[str, int] = {}

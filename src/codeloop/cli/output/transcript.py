@@ -6,6 +6,7 @@ Used by `codeloop session show`, and by conversations line by line for the messa
 from collections.abc import Collection, Iterator, Mapping
 from types import MappingProxyType
 
+from codeloop.cli.bootstrap import end_without_output
 from codeloop.cli.output.markdown import Markdown
 from codeloop.cli.output.streams import OutputQueue, OutputStream, open_standard_streams
 from codeloop.cli.output.style import has_colour, paint
@@ -75,6 +76,8 @@ def print_transcript(
                     out.write(paint(UNFINISHED_NOTE, "yellow", colour=colour) + "\n")
     sums = " · ".join((*describe_spending(session.tokens or NO_TOKENS, session.cost or 0), session.id))
     out.write("\n" + paint(sums, "dim", colour=colour) + "\n")
+    if out.error is not None:
+        end_without_output(out.error)
 
 
 def _format_prompt_part(part: Part, *, colour: bool) -> str:

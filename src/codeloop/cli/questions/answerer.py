@@ -26,7 +26,7 @@ from codeloop.schema.event import (
     QuestionRejected,
     QuestionReplied,
 )
-from codeloop.schema.permission import AUTO_MESSAGE, NOBODY_MESSAGE, PermissionRequest
+from codeloop.schema.permission import AUTO_MESSAGE, NOBODY_MESSAGE, AlwaysScope, PermissionRequest, Reply
 from codeloop.schema.question import QuestionRequest
 
 # Characters of a denied request in the note about it.
@@ -66,19 +66,23 @@ class Answerer:
         if self._leave_open is not None and not self._auto:
             self._leave_open(f"{request.permission} {', '.join(request.patterns)}")
             return
-        answer = AnswerPermission(request_id=request.id, reply="once", message=AUTO_MESSAGE if self._auto else None)
+        reply: Reply = "once"
+        always: list[str] | None = None
+        scope: AlwaysScope = "directory"
+        message = AUTO_MESSAGE if self._auto else None
         if not self._auto and self._prompter is None:
             subject = one_line(f"{request.permission} {', '.join(request.patterns)}".replace("\n", "⏎"), SUBJECT_CHARS)
             self._refuse(view, f"Denied, because nobody can be asked: {subject}", DENIED_MESSAGE)
-            answer = AnswerPermission(request_id=request.id, reply="reject", message=NOBODY_MESSAGE)
+            reply, message = "reject", NOBODY_MESSAGE
         elif not self._auto and self._prompter is not None:
             async with self._wait_for_terminal(request.id):
                 # An empty line above the question. Most runs ask nothing, so the module is loaded here.
                 view.note("")
                 from codeloop.cli.questions.terminal_questions import ask_permission
 
-                answer = await ask_permission(self._prompter, client, request)
+                reply, message, always, scope = await ask_permission(self._prompter, client, request)
         try:
+            answer = AnswerPermission(request_id=request.id, reply=reply, message=message, always=always, scope=scope)
             await client.call(PERMISSION_REPLY, answer)
         except OperationError as error:
             # Another client has answered, or the turn has ended.

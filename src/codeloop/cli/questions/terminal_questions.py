@@ -1,4 +1,5 @@
-"""Asks the user at a terminal for permissions, answers to questions of the model, and trust in a project.
+"""Asks the user at a terminal for permissions, answers to questions of the model,
+and trust in a project.
 
 It is imported when there is something to ask.
 """
@@ -17,60 +18,100 @@ from codeloop.cli.output.style import has_colour, paint
 from codeloop.cli.questions.prompter import Prompter, ask_line
 from codeloop.cli.questions.trust_text import format_trust_question
 from codeloop.client.client import Client
+from codeloop.client.questions.always_scopes import is_broad, list_scopes
 from codeloop.client.questions.permission_text import describe_request
-from codeloop.client.questions.quoting import CUT_MARK, MAX_FULL_ROWS, WRAP_MARK, quote_text, wrap_line
+from codeloop.client.questions.permission_titles import describe_always
+from codeloop.client.questions.quoting import (
+    CUT_MARK,
+    MAX_FULL_ROWS,
+    WRAP_MARK,
+    quote_text,
+    wrap_line,
+)
 from codeloop.client.questions.requester import Requester, find_requester
 from codeloop.client.slash.commands import is_command
 from codeloop.config.trust.state import TrustChange
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.schema.api.answers import AnswerPermission
-from codeloop.schema.permission import PermissionRequest
+from codeloop.schema.permission import AlwaysScope, PermissionRequest, Reply
 from codeloop.schema.question import QuestionInfo, QuestionRequest
 from codeloop.schema.wire import replace
 
 VIEW_ALL_LINE = "  v  view all of it\n"
+_WIDEN_LINE = "  w  let always mean more\n"
+_WIDEN_WORDS = frozenset({"w", "wider", "widen"})
 # About so many rows of a question are not the text of a model: title, answers, prompt.
 FRAME_ROWS = 9
 # Rows of such a text that are shown on the smallest screen.
 MIN_TEXT_ROWS = 6
 
 
-async def ask_permission(prompter: Prompter, client: Client, request: PermissionRequest) -> AnswerPermission:
-    """Ask for a permission, until the answer is clear; return it, with words for the model, if there are any."""
-    answer = AnswerPermission(request_id=request.id, reply="reject")
+class PermissionAnswer(NamedTuple):
+    """An answer to a request. `message`: words for the model. `always`: what is allowed; None: what was offered.
+
+    `scope`: where that holds.
+    """
+
+    reply: Reply
+    message: str | None = None
+    always: list[str] | None = None
+    scope: AlwaysScope = "directory"
+
+
+async def ask_permission(prompter: Prompter, client: Client, request: PermissionRequest) -> PermissionAnswer:
+    """Ask for a permission, until the answer is clear. A broad "always" must be given twice."""
     requester = await find_requester(client, request)
-    question = _make_permission_question(request, requester, is_full=False)
-    problem = ""
+    scopes, index, is_full = list_scopes(request), 0, False
+    problem, confirmed = "", ("", -1)
     while True:
+        always = list(scopes[index]) if scopes else []
+        can_widen = len(scopes) > 1
+        shown_request = replace(request, always=always)
+        question = _make_permission_question(shown_request, requester, is_full=is_full, can_widen=can_widen)
         line = await prompter.ask(f"{question.text}{problem}{question.letters}, or what to do instead: ")
+        problem = ""
         if line is None:
-            return answer
+            return PermissionAnswer("reject")
         if is_command(line):
             problem = _queue_command(prompter, line)
             continue
         if _asks_for_all(line) and question.is_cut:
-            question, problem = _make_permission_question(request, requester, is_full=True), ""
+            is_full = True
+            continue
+        if can_widen and line.strip().lower() in _WIDEN_WORDS:
+            index = (index + 1) % len(scopes)
             continue
         match parse_reply(line, always=question.has_always):
             case "yes":
-                return replace(answer, reply="once")
-            case "session":
-                return replace(answer, reply="always", scope="session")
-            case "always":
-                return replace(answer, reply="always")
+                return PermissionAnswer("once")
+            case "session" | "always" as choice if is_broad(request.permission, always) and confirmed != (
+                choice,
+                index,
+            ):
+                confirmed = (choice, index)
+                problem = _make_broad_problem(shown_request, choice)
+            case "session" | "always" as choice:
+                scope = "session" if choice == "session" else "directory"
+                return PermissionAnswer("always", None, always if always != request.always else None, scope)
             case "no":
-                return answer
+                return PermissionAnswer("reject")
             case "words":
-                return replace(answer, message=line.strip())
+                return PermissionAnswer("reject", line.strip())
             case "unclear":
                 problem = f"“{one_line(line, 40)}” is not an answer here.\n" if line.strip() else ""
+
+
+def _make_broad_problem(request: PermissionRequest, choice: Literal["session", "always"]) -> str:
+    """Return why a broad answer must be given again."""
+    effect = describe_always(request, for_session=choice == "session")
+    scope = "for this session" if choice == "session" else "from now on"
+    return f"That is broad: {effect}. Answer {choice[0]} again to allow it {scope}.\n"
 
 
 class _ShownQuestion(NamedTuple):
     """A permission request as it is asked.
 
-    `letters`: the letters that may be typed, such as `y, n`, with `v` to view all of it. `has_always`: `always` is an
-    answer, and so is `session`. `is_cut`: only a part of the request's text is shown.
+    `letters`: the letters that may be typed, such as `y, n`, with `v` to view all of it.
+    `has_always`: `always` is an answer, and so is `session`. `is_cut`: only a part of the request's text is shown.
     """
 
     text: str
@@ -79,8 +120,14 @@ class _ShownQuestion(NamedTuple):
     is_cut: bool
 
 
-def _make_permission_question(request: PermissionRequest, requester: Requester, *, is_full: bool) -> _ShownQuestion:
-    """Make the question for a request. `is_full`: show its whole text, instead of the rows that fit the screen."""
+def _make_permission_question(
+    request: PermissionRequest, requester: Requester, *, is_full: bool, can_widen: bool
+) -> _ShownQuestion:
+    """Make the question for a request. `is_full`: show its whole text,
+    instead of the rows that fit the screen.
+
+    `can_widen`: "always" can allow more than it says.
+    """
     columns = shutil.get_terminal_size().columns
     request_text = describe_request(request, requester, columns, MAX_FULL_ROWS if is_full else _count_text_rows())
     colour = has_colour(sys.stderr)
@@ -92,10 +139,17 @@ def _make_permission_question(request: PermissionRequest, requester: Requester, 
     if request_text.always:
         text += format_always("  s  allow for this session: ", request_text.session, columns)
         text += format_always("  a  allow always: ", request_text.always, columns)
+        text += _WIDEN_LINE if can_widen else ""
     text += f"  n  deny, and stop the {'subagent' if requester.subagent else 'turn'}\n"
     is_cut = request_text.is_cut and not is_full
     text += VIEW_ALL_LINE if is_cut else ""
-    letters = ["y", *(["s", "a"] if request_text.always else []), "n", *(["v"] if is_cut else [])]
+    letters = [
+        "y",
+        *(["s", "a"] if request_text.always else []),
+        *(["w"] if can_widen else []),
+        "n",
+        *(["v"] if is_cut else []),
+    ]
     return _ShownQuestion(text, ", ".join(letters), has_always=bool(request_text.always), is_cut=is_cut)
 
 
@@ -106,7 +160,9 @@ def format_always(label: str, effect: str, columns: int) -> str:
 
 
 def _queue_command(prompter: Prompter, line: str) -> str:
-    """Queue a command that was typed in the place of an answer; return a note for the user, if that is not possible."""
+    """Queue a command that was typed in the place of an answer;
+    return a note for the user, if that is not possible.
+    """
     if prompter.queue_command(line):
         return ""
     return f"“{one_line(line, 40)}” is a command, not an answer. Answer first.\n"
@@ -142,7 +198,8 @@ async def ask_questions(
 async def ask_question(prompter: Prompter, question: QuestionInfo, asker: str) -> list[str] | None:
     """Ask a question with numbered options, until the answer is valid.
 
-    Return the chosen options or the user's own words; None at the end of the input. `asker`: "model", or a subagent.
+    Return the chosen options or the user's own words; None at the end of the input. `asker`:
+    "model", or a subagent.
     """
     allows_several, allows_own_words = bool(question.multiple), question.custom is not False
     labels = [option.label for option in question.options]
@@ -182,7 +239,9 @@ def _format_question(question: QuestionInfo, asker: str, max_rows: int) -> str:
 
 
 async def ask_trust(terminal: OutputStream, settings: ProjectSettings, changes: Sequence[TrustChange]) -> bool:
-    """Ask whether to trust a project whose configuration needs that, or has changed since it was trusted."""
+    """Ask whether to trust a project whose configuration needs that,
+    or has changed since it was trusted.
+    """
     question = (
         f"\n{format_trust_question(settings, changes, colour=has_colour(sys.stderr))}"
         "  y  trust this directory from now on (`codeloop trust --remove` revokes it)\n"
@@ -200,7 +259,23 @@ async def ask_trust(terminal: OutputStream, settings: ProjectSettings, changes: 
 ReplyMeaning = Literal["yes", "session", "always", "no", "words", "unclear"]
 
 _YES_WORDS = {
-    *("y", "yes", "yep", "yeah", "yup", "ya", "ye", "aye", "ok", "okay", "k", "sure", "fine", "good", "right"),
+    *(
+        "y",
+        "yes",
+        "yep",
+        "yeah",
+        "yup",
+        "ya",
+        "ye",
+        "aye",
+        "ok",
+        "okay",
+        "k",
+        "sure",
+        "fine",
+        "good",
+        "right",
+    ),
     *(
         "correct",
         "allow",
@@ -215,8 +290,28 @@ _YES_WORDS = {
         "do that",
         "run it",
     ),
-    *("once", "of course", "certainly", "absolutely", "definitely", "please", "please do", "sounds good", "looks good"),
-    *("lgtm", "go for it", "proceed", "continue", "alright", "all right", "why not", "just this once", "this once"),
+    *(
+        "once",
+        "of course",
+        "certainly",
+        "absolutely",
+        "definitely",
+        "please",
+        "please do",
+        "sounds good",
+        "looks good",
+    ),
+    *(
+        "lgtm",
+        "go for it",
+        "proceed",
+        "continue",
+        "alright",
+        "all right",
+        "why not",
+        "just this once",
+        "this once",
+    ),
 }
 _ALWAYS_WORDS = {
     "a",
@@ -240,8 +335,31 @@ _SESSION_WORDS = {
     "allow for the session",
 }
 _NO_WORDS = {
-    *("n", "no", "nope", "nah", "never", "reject", "deny", "denied", "refuse", "stop", "cancel", "abort", "dont"),
-    *("do not", "not now", "no way", "please dont", "better not", "rather not", "absolutely not", "of course not"),
+    *(
+        "n",
+        "no",
+        "nope",
+        "nah",
+        "never",
+        "reject",
+        "deny",
+        "denied",
+        "refuse",
+        "stop",
+        "cancel",
+        "abort",
+        "dont",
+    ),
+    *(
+        "do not",
+        "not now",
+        "no way",
+        "please dont",
+        "better not",
+        "rather not",
+        "absolutely not",
+        "of course not",
+    ),
 }
 # Words that may mean yes, but also begin instructions: "go on with the other file".
 _INSTRUCTION_STARTS = {"go", "do", "please", "run", "once", "continue"}
@@ -252,7 +370,8 @@ _WORD_PATTERN = r"[^\W\d_]{2,}"
 
 
 class OptionChoice(Struct, frozen=True):
-    """The answer to a question of the model: `labels`, those chosen, or one text of the user's own words.
+    """The answer to a question of the model: `labels`, those chosen,
+    or one text of the user's own words.
 
     Without labels the question is asked again, because of the `problem`; "": the line was empty.
     """
@@ -262,15 +381,17 @@ class OptionChoice(Struct, frozen=True):
 
 
 def parse_reply(line: str, *, always: bool) -> ReplyMeaning:
-    """Return the meaning of the answer to a permission request. `always`: whether that is a possible answer.
+    """Return the meaning of the answer to a permission request. `always`:
+    whether that is a possible answer.
 
-    A number stands for the answer at that position. Two words or more that are no known answer are `words` for the
-    model. A single unknown word is `unclear`.
+    A number stands for the answer at that position. Two words or more that are not a known answer
+    are `words` for the model. A single unknown word is `unclear`.
     """
     plain = " ".join(re.sub("['\u2019]", "", line.lower()).replace(",", " ").split()).strip(' .!;:"`')
     meanings: list[ReplyMeaning] = ["yes", "session", "always", "no"] if always else ["yes", "no"]
     numbers: dict[str, ReplyMeaning] = {str(number): meaning for number, meaning in enumerate(meanings, 1)}
-    # "please stop" is a no; "please" alone is a yes, so the text is looked up with and without such words.
+    # "please stop" is a no; "please" alone is a yes,
+    # so the text is looked up with and without such words.
     without_polite_words = " ".join(re.sub(_POLITE_PATTERN, " ", plain).split())
     for text in (plain, without_polite_words):
         if text in numbers:
@@ -312,7 +433,7 @@ def parse_choice(line: str, labels: Sequence[str], *, allows_several: bool, allo
             chosen_labels.append(labels[int(piece) - 1])
         elif piece in labels_by_text:
             chosen_labels.append(labels_by_text[piece])
-        # One piece that is no option makes the whole line the user's own words.
+        # One piece that is not an option makes the whole line the user's own words.
         elif allows_own_words:
             return OptionChoice([text])
         else:
@@ -326,7 +447,9 @@ def parse_choice(line: str, labels: Sequence[str], *, allows_several: bool, allo
 
 
 def _has_only(text: str, vocabulary: set[str]) -> bool:
-    """Return whether a text consists of words and phrases of the vocabulary alone, such as "no, stop"."""
+    """Return whether a text consists of words and phrases of the vocabulary alone, such as "no,
+    stop".
+    """
     remainder = text
     for phrase in vocabulary:
         if " " in phrase:

@@ -22,7 +22,7 @@ from codeloop.schema.operation import NoArguments
 from codeloop.schema.wire import JSON
 
 EXAMPLE_COMMAND = 'codeloop run "fix the failing test"'
-# Slash commands of a conversation that are no prompts, with what does the same outside of it.
+# Slash commands of a conversation that are not prompts, with what does the same outside of it.
 RUN_EQUIVALENTS = {
     "help": "codeloop --help",
     "new": "codeloop run without --continue",
@@ -101,7 +101,7 @@ def is_stdin_unread(options: Options) -> bool:
         fcntl.ioctl(descriptor, termios.FIONREAD, byte_count)
         return byte_count[0] > 0
     except OSError:
-        # It is only for a note, so an unusual stdin is no reason to fail.
+        # It is only for a note, so an unusual stdin is not a reason to fail.
         return False
 
 
@@ -115,7 +115,7 @@ def quote_word(word: str) -> str:
 async def parse_command(client: Client, options: Options, words: str) -> tuple[str | None, str]:
     """Return the name of the slash command that the words call, and its arguments; for a prompt None and the words.
 
-    A path is no command: `/etc/hosts is broken` is a prompt. Raises UsageProblem if there is no such command.
+    A path is not a command: `/etc/hosts is broken` is a prompt. Raises UsageProblem if there is no such command.
     """
     if options.command is not None:
         return options.command.removeprefix("/"), words
@@ -123,7 +123,7 @@ async def parse_command(client: Client, options: Options, words: str) -> tuple[s
     # Only a word of the command line calls a command, never text from stdin; nor does a `/` after a space.
     if match is None or not options.message or not options.message[0].startswith("/"):
         return None, words
-    # Imported late: most prompts are no commands.
+    # Imported late: most prompts are not commands.
     from codeloop.extend.commands import COMPACT_COMMAND
 
     name = match[1]

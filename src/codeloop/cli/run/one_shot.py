@@ -120,7 +120,7 @@ class OneShot:
                     self.view.note(f"codeloop: {problem}")
 
     def _check_command(self, command: str, *, has_session: bool) -> None:
-        # Imported late: most prompts are no commands.
+        # Imported late: most prompts are not commands.
         from codeloop.extend.commands import COMPACT_COMMAND
 
         if command == COMPACT_COMMAND.name and self._answer_format is not None:

@@ -24,7 +24,7 @@ from codeloop.schema.wire import JSON, replace
 PERMISSION_MODES: dict[str, Profile] = {
     "default": "ask",
     "acceptEdits": "auto",
-    "plan": "plan",
+    "plan": "read-only",
     "bypassPermissions": "yolo",
 }
 INTERRUPTED_BY_HOST = "The program that reads this has interrupted the turn."

@@ -114,7 +114,7 @@ class RunTurn:
                 answer = await send_task
                 await self._follower.wait_until_shown()
                 is_answered = self._requested_end is None
-                # The answer has been written, so a closed stdout is no reason to stop any more.
+                # The answer has been written, so a closed stdout is not a reason to stop any more.
                 self._stdout.on_gone = lambda: None
                 if await wait_for_background(
                     self._follower.subagents, self._end_requested, self._view.note, self._background

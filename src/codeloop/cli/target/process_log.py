@@ -29,7 +29,7 @@ LOG_LEVEL_VARIABLE = "CODELOOP_LOG"
 LEVELS = {"DEBUG": logging.DEBUG, "INFO": logging.INFO, "WARN": logging.WARNING, "ERROR": logging.ERROR}
 # O_NOFOLLOW, O_NONBLOCK: something else may be at the path, such as a link to another file or a named pipe.
 _APPEND_FLAGS = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK
-# The start of uvicorn's error for a WebSocket that was refused with a status, which is no error here.
+# The start of uvicorn's error for a WebSocket that was refused with a status, which is not an error here.
 _REFUSED_HANDSHAKE = "ASGI callable returned without completing handshake"
 # Prefixes of the keys of known services, what follows in an `Authorization` header, and values with a telling name.
 _CREDENTIAL_PATTERN = (

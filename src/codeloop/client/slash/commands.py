@@ -17,6 +17,11 @@ class SlashCommand(Struct, frozen=True):
     also: tuple[str, ...] = ()
 
 
+def format_hints(placeholders: Collection[str]) -> str:
+    """Return the usage of a command of the user's by the placeholders of its template: `$1`, `$2`, `$ARGUMENTS`."""
+    return " ".join("TEXT" if each == "$ARGUMENTS" else f"WORD{each.removeprefix('$')}" for each in placeholders)
+
+
 SLASH_COMMANDS = (
     SlashCommand("new", "New session", "[PROMPT]", also=("clear",)),
     SlashCommand("sessions", "Switch session", also=("resume",)),

@@ -28,8 +28,10 @@ def format_cost_report(cost: SessionCost, width: int = UNLIMITED_WIDTH) -> list[
 
     As a table where it fits `width` cells, else each name with its figures below it.
     """
+    paid_before = f"Not in it: {format_cost(cost.before)} that was paid before the copy was made; session lists add it."
+    before = [paid_before] if cost.before else []
     if not cost.tokens.all and not cost.cost:
-        return ["Nothing was used yet."]
+        return ["Nothing was used yet.", *before]
     rows: list[tuple[str, ...]] = [_COST_HEADINGS]
     is_known = all(model.is_priced for model in cost.models)
     for model in cost.models:
@@ -44,6 +46,7 @@ def format_cost_report(cost: SessionCost, width: int = UNLIMITED_WIDTH) -> list[
     total = _format_price(cost.cost, cost.tokens, is_priced=is_known)
     rows.append(("total, with subagents", "", *_format_tokens(cost.tokens), total))
     notes = [f"{format_cost(cost.discarded)} of it is for what was undone or deleted."] if cost.discarded else []
+    notes += before
     notes += [] if is_known else ["No price is known of some models: set cost of the model in the configuration."]
     notes += ["~: estimated, as no service has counted it."] if cost.tokens.estimated else []
     table = align_table(rows, right_aligned=range(1, len(_COST_HEADINGS)))

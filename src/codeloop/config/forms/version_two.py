@@ -14,7 +14,7 @@ from codeloop.schema.wire import JSON
 
 _EFFECTS = ("allow", "ask", "deny")
 _SERVER_KEYS = frozenset(("type", "command", "url", "enabled"))
-"""Keys of one MCP server: an entry named `servers` that has one is no list of servers."""
+"""Keys of one MCP server: an entry named `servers` that has one is not a list of servers."""
 RuleAt = tuple[JSON, KeyPath]
 """A rule in the form of `schema.config`, and its path in the file."""
 

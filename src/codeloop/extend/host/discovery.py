@@ -175,7 +175,7 @@ def _knows_schema(file: Path) -> bool:
 
 
 def _warn_ignored_scripts(homes: Iterable[Home]) -> Iterator[str]:
-    """Yield a warning for each folder of tools that holds scripts which are no tools."""
+    """Yield a warning for each folder of tools that holds scripts which are not tools."""
     for home in homes:
         for folder in () if home.is_foreign else sorted(home.names & {"tool", "tools"}):
             programs = filter(_is_program, _list_candidates(home.path / folder))
@@ -196,7 +196,7 @@ def _read_entry(scope: _SearchScope, index: int, entry: Any) -> tuple[Extension 
     if path is None:
         return None, f"{source}: {problem}"
     if (path / MANIFEST).is_file() or is_claude_plugin(path):
-        # A package is no single extension: its files are found like those of a home.
+        # A package is not a single extension: its files are found like those of a home.
         return None, ""
     language = _detect_language(path)
     if language is None:

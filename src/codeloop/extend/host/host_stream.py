@@ -56,9 +56,9 @@ def encode_request(message: HostMessage) -> bytes:
     try:
         line = encode_line(message)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise HookFailed(f"what it was to be given can't be written as JSON: {error}") from error
+        raise HookFailed(f"its input can't be written as JSON: {error}") from error
     if len(line) > HOST_MESSAGE_BYTES.value:
-        raise HookFailed(f"what it was to be given is longer than {HOST_MESSAGE_BYTES.value:,} bytes")
+        raise HookFailed(f"its input is longer than {HOST_MESSAGE_BYTES.value:,} bytes")
     return line
 
 

@@ -43,9 +43,9 @@ def split_command_line(name: str, arguments: Sequence[str]) -> tuple[list[str], 
     if not words:
         raise UsageProblem("There are variables, and no command behind them.")
     if len(words) == 1 and "://" in words[0]:
-        raise UsageProblem(f"{words[0]} is no address of a server: that begins with https:// or http://.")
+        raise UsageProblem(f"{words[0]} is not an address of a server: that begins with https:// or http://.")
     if len(words) == 1 and re.fullmatch(r"[\w-]+(\.[\w-]+)+(:\d+)?(/\S*)?", words[0]) and not Path(words[0]).exists():
-        raise UsageProblem(f"{words[0]} is no program here. An address begins so: https://{words[0]}")
+        raise UsageProblem(f"{words[0]} is not a program here. An address begins so: https://{words[0]}")
     return words, variables
 
 

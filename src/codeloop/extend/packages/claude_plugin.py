@@ -108,7 +108,7 @@ class ClaudePlugin:
     def _convert_row(self, row: Any) -> JSON | None:
         """Return a row with the supported fields; None if it is invalid, or hooks of its type are not supported."""
         if not is_object(row):
-            self._unsupported.add("a hook that is no object")
+            self._unsupported.add("a hook that is not an object")
             return None
         kind = row.get("type", "command")
         known_keys = list_hook_fields(str(kind))

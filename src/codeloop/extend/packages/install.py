@@ -122,7 +122,7 @@ def _prepare_pypi_entry(package: PackageName, folder: Path) -> tuple[str, str]:
 
     The entry is the package's folder if that has a manifest, or else `plugin.py`, which is written to import it.
     """
-    # Removed before the hashes are taken: it is no part of the package.
+    # Removed before the hashes are taken: it is not part of the package.
     remove_tree(folder / _VENV_FOLDER)
     distribution = next(
         (each for each in distributions(path=[str(folder / _SITE_FOLDER)]) if _has_name(each, package.name)), None

@@ -94,8 +94,8 @@ def find_pages(project_root: ProjectRoot, homes: Iterable[Home], *, trusted: boo
 
 
 def _read_claude_page(section: str, name: str, file: Path, unusable: list[str], *, is_project: bool) -> list[PageLayer]:
-    """Read a page in Claude Code's form; [] if it is no page, or can't be used, which is added to `unusable`."""
-    # A README among the agents documents the folder; it is no agent.
+    """Read a page in Claude Code's form; [] if it is not a page, or can't be used, which is added to `unusable`."""
+    # A README among the agents documents the folder; it is not an agent.
     if Path(name).name.upper() == "README":
         return []
     # Imported late: most users have no pages of Claude Code.

@@ -12,7 +12,7 @@ _FENCE = r"---[ \t]*\r?(?:\n|\Z)"
 _CLOSING = r"(?m)^---[ \t]*\r?$"
 # A key at the start of a line with its value, and the indented lines that go on with it.
 _ENTRY = r"(?m)^([A-Za-z_][\w-]*):(?:[ \t]+(.*?))?[ \t]*\r?(?:\n((?:[ \t]+.*(?:\n|\Z)|[ \t]*\r?\n)*)|\Z)"
-# The beginnings of values that are no texts: a block, a tag, a list or mapping without its end.
+# The beginnings of values that are not texts: a block, a tag, a list or mapping without its end.
 _NO_TEXT = r"[|>]|!!|\[[^\]]*\Z|\{[^}]*\Z"
 _PAIR_BELOW = r"(?m)^[ \t]+(?:- |[\w-]+:)"
 _NOT_ENTRY = r"(?m)^[^\s#]"

@@ -70,7 +70,7 @@ async def list_deployments(url: str, headers: Mapping[str, str]) -> list[Deploym
     try:
         rows = decode_json(answer.content[: DISCOVER_BYTES.value], _DeploymentList).data
     except DECODE_ERRORS:
-        raise ModelUnavailable("its answer is no list of deployments") from None
+        raise ModelUnavailable("its answer is not a list of deployments") from None
     return [
         Deployment(row.id, row.model or row.id)
         for row in rows

@@ -240,5 +240,5 @@ def _open_readable_files(paths: Iterable[Path]) -> Iterable[_CatalogFile]:
         try:
             yield _CatalogFile(path)
         except (OSError, ValueError, zlib.error, msgspec.MsgspecError):
-            # The file that ships is as good a catalog, so a broken download is no error.
+            # The file that ships is as good a catalog, so a broken download is not an error.
             continue

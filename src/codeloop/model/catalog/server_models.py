@@ -45,7 +45,7 @@ async def request_server_models(url: str, key: str = "") -> ServerAnswer:
     """Request `<url>/models`; if that is not there, try the base URL that the user probably meant (`guess_base_url`).
 
     Redirects are not followed, since the key is for this address. Raises ModelUnavailable: nothing answers there, or
-    `url` is no base URL.
+    `url` is not a base URL.
     """
     import httpx2
 
@@ -88,7 +88,7 @@ def _choose_scheme(address: str) -> str:
 
 
 async def _read_model_ids(response: "httpx2.Response") -> tuple[str, ...] | None:
-    """Return the ids that an answer lists; None: it is no list of models."""
+    """Return the ids that an answer lists; None: it is not a list of models."""
     body = bytearray()
     async for data in response.aiter_bytes():
         body += data

@@ -197,7 +197,7 @@ def _parse_tokens(sign_in: DeviceSignIn, answer: CloudAnswer, refresh_token: str
 
 
 def _read_seconds(value: Any) -> float:
-    """Return a time that a service sent, as a number or as text; 0 for anything that is no time up to _MAX_SECONDS."""
+    """Return a time that a service sent, as a number or as text; 0 if it is not one of at most _MAX_SECONDS."""
     try:
         seconds = float(value)
     except (TypeError, ValueError, OverflowError):

@@ -157,7 +157,7 @@ class HttpModel:
                 # Some services answer a streaming request with one JSON document.
                 case b"{" | b"[":
                     yield reader.read_document(first + await self._read_rest(response))
-                # A proxy, a sign-in page, or a base URL that is no API.
+                # A proxy, a sign-in page, or a base URL that is not an API.
                 case b"<":
                     error = self._errors.from_body(first, "a web page, not a model's answer")
                 case _:

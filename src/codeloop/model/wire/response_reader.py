@@ -106,7 +106,7 @@ class ResponseReader:
             try:
                 self._read_event(payload)
             except DECODE_ERRORS as error:
-                # The marker that ends streams of chat completions is no event; some gateways send it elsewhere, too.
+                # The marker that ends streams of chat completions is not an event; some gateways send it with others.
                 if payload != b"[DONE]":
                     self._set_error({"message": f"an event is not what the protocol says: {error}"})
             if self.is_done:

@@ -13,7 +13,7 @@ from codeloop.schema.wire import JSON, Wire
 class ClientTool(Wire):
     """A tool that a client carries out. `parameters`: a JSON Schema of an object.
 
-    `read_only`: it changes nothing, so calls may run in parallel, and the profile `plan` allows them.
+    `read_only`: it changes nothing, so calls may run in parallel, and the profile `read-only` allows them.
     """
 
     # The names that model services accept for tools.

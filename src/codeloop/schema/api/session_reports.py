@@ -65,7 +65,7 @@ class SessionCost(Wire):
     """The use of a session including its subagents: in all, by model, and by subagent.
 
     It is what was paid for the session: what a fork or an import brought with it was paid elsewhere. `discarded`: the
-    dollars in it for what was undone or deleted since.
+    dollars in it for what was undone or deleted since. `before`: dollars not in it, for what it was copied with.
     """
 
     tokens: Tokens
@@ -73,6 +73,7 @@ class SessionCost(Wire):
     models: list[ModelUse]
     subagents: list[SubagentUse]
     discarded: float = 0.0
+    before: float = 0.0
 
 
 ContextGroup = Literal["system prompt", "instructions", "tools", "MCP", "conversation"]

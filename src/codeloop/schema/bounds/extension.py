@@ -24,7 +24,7 @@ HOST_WATCHED_FILES = Limit(
     "host.watched_files", 1_000, "count", "files beside an extension whose change loads it again"
 )
 HOST_FILE = Limit("host.file", 4 * 1024 * 1024, "bytes", "of a file that is looked at for changes")
-PROGRAM_SCHEMA = Limit("program.schema", 10_000, "ms", "a program in tool/ answering --schema, then it is no tool")
+PROGRAM_SCHEMA = Limit("program.schema", 10_000, "ms", "a program in tool/ answering --schema, then it is not a tool")
 PROGRAM_OUTPUT = Limit(
     "program.output", 10_000_000, "bytes", "what a program in tool/ prints; with more the call fails"
 )

@@ -41,7 +41,7 @@ LSP_PROCESSES_PER_SERVER = Limit(
 )
 LSP_MESSAGE = Limit("lsp.message", 32 * 1024 * 1024, "bytes", "a longer message ends a language server")
 LSP_GARBAGE = Limit(
-    "lsp.garbage", 64 * 1024, "bytes", "output of a language server that is no message; with more it is ended"
+    "lsp.garbage", 64 * 1024, "bytes", "output of a language server that is not a message; with more it is ended"
 )
 LSP_UNREAD = Limit(
     "lsp.unread", 32 * 1024 * 1024, "bytes", "input that a language server has not read; with more it is ended"

@@ -3,7 +3,9 @@
 from codeloop.kit.limit import Limit
 
 LAUNCHER_TIME = Limit("shell.lost", 10_000, "ms", "a command to start or to end; then all that runs with it is killed")
-SANDBOX_START = Limit("sandbox.start", 30_000, "ms", "a sandbox to start, then its kind counts as unavailable")
+SANDBOX_START = Limit(
+    "sandbox.start", 30_000, "ms", "a sandbox to start, then it is tried again; the third time its kind is unavailable"
+)
 SANDBOX_PRIVATE_AGE = Limit(
     "sandbox.private_age", 2_592_000_000, "ms", "what a project's commands wrote to caches and the home, unused, stays"
 )
@@ -14,7 +16,7 @@ GIT_SEARCH_FOLDERS = Limit("sandbox.git_folders", 400_000, "count", "folders of 
 GIT_SEARCH_NEW_FOLDERS = Limit(
     "sandbox.git_new", 40_000, "count", "folders looked through so at a time; others after the next command"
 )
-GIT_SEARCH_TIME = Limit("sandbox.git_time", 2_000, "ms", "looking through older folders so at a time")
+GIT_SEARCH_TIME = Limit("sandbox.git_time", 2_000, "ms", "of processor time, looking through older folders at a time")
 GIT_LINK_SEARCH_FOLDERS = Limit(
     "sandbox.git_links", 5_000, "count", "folders of one git directory that are looked at for links"
 )

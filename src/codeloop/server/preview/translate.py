@@ -217,7 +217,7 @@ def translate_model(model: Model) -> JSON:
 
 
 def _parse_release(date: str) -> int:
-    """Return the ms since the epoch of a date such as 2025-06-17; 0 for a text that is no date."""
+    """Return the ms since the epoch of a date such as 2025-06-17; 0 for a text that is not a date."""
     try:
         return int(datetime.fromisoformat(date).replace(tzinfo=UTC).timestamp() * 1000)
     except ValueError:

@@ -15,12 +15,12 @@ from codeloop.kit.guarded_paths import is_protected, is_secret, needs_confirmati
 from codeloop.kit.text.undecodable import escape_undecodable, replace_undecodable
 from codeloop.kit.wildcard import make_exact_wildcards
 from codeloop.schema.errors import CodeloopError
-from codeloop.schema.permission import Need, Writes
+from codeloop.schema.permission import Action, Need, Writes
 from codeloop.schema.wire import JSON
 from codeloop.tool.tool import ToolContext, ToolFailure
 from codeloop.workspace.files.encoding import NotText
 from codeloop.workspace.files.permission_name import make_permission_name
-from codeloop.workspace.files.safe_open import FileRefused
+from codeloop.workspace.files.safe_open import FileRefused, check_regular
 from codeloop.workspace.workspace import ResolvedPath, Workspace
 
 _ERROR_REASONS = {
@@ -150,6 +150,10 @@ async def _check_exists(ctx: ToolContext, target: ResolvedPath, *, only_folder: 
         raise ToolFailure(f"{name} can't be searched: {error.strerror}.") from error
     if only_folder and not S_ISDIR(mode):
         raise ToolFailure(f"{name} is a file.", advice="Give the path of a folder, or read it.")
+    if not S_ISDIR(mode):
+        # From a pipe or a device a search would read for ever.
+        with convert_errors(ctx.workspace, target):
+            check_regular(target.real, mode)
 
 
 def check_unmoved(ctx: ToolContext, target: ResolvedPath) -> None:
@@ -198,17 +202,37 @@ def is_free_to_read(ctx: ToolContext, real: Path) -> bool:
 
 async def filter_free_to_read(ctx: ToolContext, paths: Sequence[Path]) -> list[Path]:
     """Return the paths that this session may read without a question. Does not block the event loop for long."""
+    not_free = await _judge_paths(ctx, "read", paths)
+    return [path for path in paths if path not in not_free]
+
+
+async def filter_names(ctx: ToolContext, permission: str, paths: Sequence[Path]) -> tuple[list[Path], str]:
+    """Leave out the paths that a rule denies for a tool that lists names; return the others, and a note on it.
+
+    A rule that denies to read a file keeps its content, not its name. Does not block the event loop for long.
+    """
+    # Rules like that are few, and a listing may have a hundred thousand names.
+    if not ctx.session.list_denials(permission):
+        return list(paths), ""
+    actions = await _judge_paths(ctx, permission, paths)
+    shown = [path for path in paths if actions.get(path) != "deny"]
+    left_out = len(paths) - len(shown)
+    return shown, f"{left_out} left out, as rules for {permission} deny them" if left_out else ""
+
+
+async def _judge_paths(ctx: ToolContext, permission: str, paths: Sequence[Path]) -> dict[Path, Action]:
+    """Return the action of the rules on each path, judged alone; allowed paths are left out."""
 
     def make_names(batch: Sequence[Path]) -> list[str]:
         return [make_permission_name(ctx.workspace, Path(os.path.realpath(path))) for path in batch]
 
-    free_paths: list[Path] = []
+    not_allowed: dict[Path, Action] = {}
     for start in range(0, len(paths), _JUDGE_BATCH_SIZE):
         batch = paths[start : start + _JUDGE_BATCH_SIZE]
         names = await asyncio.to_thread(make_names, batch)
-        not_free = ctx.session.judge("read", names)
-        free_paths += [path for path, name in zip(batch, names, strict=True) if name not in not_free]
-    return free_paths
+        actions = ctx.session.judge(permission, names)
+        not_allowed |= {path: actions[name] for path, name in zip(batch, names, strict=True) if name in actions}
+    return not_allowed
 
 
 def make_read_need(workspace: Workspace, target: ResolvedPath) -> Need:

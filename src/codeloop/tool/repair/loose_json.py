@@ -70,5 +70,5 @@ class _JsonConstants(ast.NodeTransformer):
 
 
 def to_value(node: ast.expr) -> Any:
-    """Return the value of a literal. Raises ValueError if the expression is no literal."""
+    """Return the value of a literal. Raises ValueError if the expression is not a literal."""
     return ast.literal_eval(_JsonConstants().visit(node))

@@ -11,7 +11,7 @@ _BYTE_ORDER_MARKS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-# Only these labels are looked up: Python has codecs that are no character sets, such as `zip` and `rot13`.
+# Only these labels are looked up: Python has codecs that are not character sets, such as `zip` and `rot13`.
 _KNOWN_LABEL = (
     r"utf-?8|utf-?(16|32)(-?[lb]e)?|(us-)?ascii|latin-?1|iso-?8859-\d+|iso-8859-8-i|(windows|cp)-?\d+|windows-31j|x-cp\d+"
     r"|koi8-[rut]|tis-620|gb(k|_?2312|18030)|big5(-hkscs)?|euc-(jp|kr)|(x-)?(shift[_-]?jis|sjis)|iso-2022-(jp|kr)|ks_c_5601-1987"

@@ -144,7 +144,7 @@ class _Fetcher:
             await self._transports.pop().aclose()
 
     async def run(self) -> FetchResponse:
-        """Request the URL and those that it redirects to; return the first response that is no redirect."""
+        """Request the URL and those that it redirects to; return the first response that is not a redirect."""
         url = parse_url(self._request.url)
         await self._ask_url(url, self._request.url.strip())
         for _ in range(WEB_HOPS.value + 1):

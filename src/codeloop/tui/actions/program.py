@@ -66,11 +66,11 @@ async def quit_program(ui: Ui, key: str) -> None:
     # Turns on a server go on without this program.
     if any(view.is_busy for view in views) and not ui.launch.server:
         question = QUIT_QUESTION
+    elif (count := count_running_jobs((tab.session for tab in ui.tabs), on_server=False)) and not ui.launch.server:
+        question = JOBS_QUESTION.format(count=count)
     elif any(not view.is_busy and time.monotonic() - view.status_changed_at < STOP_GRACE_SECONDS for view in views):
         # The press was perhaps meant to stop the turn, which ended just before.
         question = "The turn is over: again to leave"
-    elif (count := count_running_jobs((tab.session for tab in ui.tabs), on_server=False)) and not ui.launch.server:
-        question = JOBS_QUESTION.format(count=count)
     else:
         question = f"Press {key} again to exit" if key else ""
     if not question or ui.repeated_key.confirm(question, QUIT_QUESTION):

@@ -127,7 +127,7 @@ def create_variant_picker(context: DialogContext, model: ModelRef) -> Picker[Mod
         title=f"Thinking effort of {model.model_id}",
         load=list_variants,
         start=model,
-        empty_message="This model has one way of thinking only.",
+        empty_message="This model has no thinking levels.",
     )
     return Picker(source, context.get_styles)
 

@@ -190,7 +190,7 @@ def name_day(day: date) -> str:
 
 
 class ForkOrigin(NamedTuple):
-    """Where a fork was made from; both are "" for a session that is no fork."""
+    """Where a fork was made from; both are "" for a session that is not a fork."""
 
     session_id: str = ""
     message_id: str = ""

@@ -31,7 +31,7 @@ class TypingRhythm:
     def add_key(self, pressed_at: float) -> None:
         """Record that a key was pressed."""
         pause = pressed_at - self._last_key_at
-        # Longer pauses are no part of the rhythm: the user has stopped, and begins again.
+        # Longer pauses are not part of the rhythm: the user has stopped, and begins again.
         if 0 < pause < _IDLE_SECONDS:
             self._pauses.append(pause)
         self._last_key_at = pressed_at

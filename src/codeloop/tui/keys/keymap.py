@@ -14,7 +14,7 @@ DEFAULT_LEADER = "ctrl+x"
 
 
 def find_key_problems(name: str, keys: object) -> list[str]:
-    """Return the problems of one value of `keybinds`: it is no text, or names keys that do not exist."""
+    """Return the problems of one value of `keybinds`: it is not text, or names keys that do not exist."""
     # `false` takes the keys away.
     if not isinstance(keys, str) and keys is not False:
         return [f'keybinds.{name} is not a text such as "ctrl+p" or "<leader>n,f2".']

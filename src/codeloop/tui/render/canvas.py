@@ -12,7 +12,7 @@ from codeloop.tui.themes.styles import Styles
 Row = list[Segment]
 """One row of the screen; at most as many cells as the canvas is wide."""
 GUTTER = Style(meta={"gutter": True})
-"""Marks what stands beside a text and is no part of it when it is copied: numbers of lines, signs of a diff."""
+"""Marks what stands beside a text and is not part of it when it is copied: numbers of lines, signs of a diff."""
 DiffView = Literal["auto", "unified", "split"]
 
 

@@ -129,7 +129,7 @@ def _split_at_graphemes(text: str, width: int, *, drops_spaces: bool) -> list[Ro
 
 
 def _may_end_row(char: str, cells: int) -> bool:
-    """Return whether a row may end after a character that is no space.
+    """Return whether a row may end after a character that is not a space.
 
     Chinese and Japanese have no spaces between words: their characters, two cells wide, may end a row.
     """

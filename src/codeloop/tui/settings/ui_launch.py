@@ -12,6 +12,8 @@ from codeloop.client.client import Client
 from codeloop.client.target import Target
 from codeloop.schema.message import ModelRef, Session
 
+AskUser = Callable[[str], Awaitable[bool]]
+"""Asks the user a question, and returns whether the answer is yes."""
 AskTrust = Callable[[str], Awaitable[bool]]
 """Shows why a project needs trust, and returns whether the user trusts it."""
 
@@ -37,6 +39,8 @@ class UiLaunch(Struct, kw_only=True):
     own_settings: Path | None = None
     """The one of `settings_files` that the UI writes to; None: settings can't be changed."""
     theme_folders: tuple[Path, ...] = ()
+    ask: AskUser | None = None
+    """Asks the user a question of `choose_session`; set once there is a screen for it."""
     prompt: str = ""
     agent: str | None = None
     model: ModelRef | None = None

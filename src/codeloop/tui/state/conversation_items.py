@@ -107,7 +107,7 @@ class EndItem(Struct, frozen=True):
 
 
 class NoticeItem(Struct, frozen=True):
-    """A notice of the program, which is no part of the conversation."""
+    """A notice of the program, which is not part of the conversation."""
 
     key: str
     text: str

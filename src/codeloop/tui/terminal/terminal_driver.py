@@ -280,7 +280,7 @@ class TerminalDriver(LinuxDriver):
         try:
             return os.tcgetpgrp(self.fileno) == os.getpgrp()
         except OSError:
-            # It is no terminal that has a foreground.
+            # It is not a terminal that has a foreground.
             return True
 
     def disable_input(self) -> None:

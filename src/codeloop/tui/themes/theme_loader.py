@@ -148,7 +148,7 @@ class _ColourResolver:
             case _:
                 pass
         raise ThemeError(
-            f"`{key}` of the theme {self._file} is no colour: {value!r}. "
+            f"`{key}` of the theme {self._file} is not a colour: {value!r}. "
             'Write #rrggbb, "none", 0 to 255, a name of `defs`, or {"dark": ..., "light": ...}.'
         )
 

@@ -1,4 +1,7 @@
-"""Replaces files atomically, all of them or none: each is old or new, never half-written."""
+"""Replaces files atomically, all of them or none: each is old or new, never half-written.
+
+A file with several names (hard links) is written in place instead, so that it keeps them.
+"""
 
 import os
 from collections.abc import Sequence
@@ -22,6 +25,9 @@ from codeloop.workspace.files.safe_open import (
     read_file,
 )
 from codeloop.workspace.files.temp_files import make_temporary_name, record_temporary_files
+
+# Package managers link files in these from a cache that all projects share.
+_PACKAGE_FOLDERS = frozenset({"node_modules", "site-packages", "dist-packages"})
 
 
 class FileChanged(FileRefused):
@@ -105,6 +111,7 @@ class _PendingReplacement:
         self._new: str | None = None
         self._old: str | None = None
         self._is_committed = False
+        self._is_in_place = False
         self.stamp: FileStamp | None = None
         # Everything below goes through the folder's descriptor: its path may become a link meanwhile.
         with open_folder(replacement.real.parent, create=replacement.data is not None) as folder:
@@ -167,16 +174,21 @@ class _PendingReplacement:
     def commit(self) -> None:
         """Put the new bytes in place, or remove the file; the old bytes keep a second name until `close`."""
         self.check()
-        if self._replacement.before is not None:
+        before, data = self._replacement.before, self._replacement.data
+        if before is not None and data is not None and self._has_other_names():
+            with suppress(PermissionError):
+                self._commit_in_place(before, data)
+                return
+        if before is not None:
             self._old = self._names.old
             try:
                 os.link(self._name, self._old, src_dir_fd=self._folder, dst_dir_fd=self._folder, follow_symlinks=False)
             except OSError:  # a file system without hard links
-                self._copy_old(self._replacement.before)
+                self._copy_old(before)
         fault_injection.pass_point("files.write.before")
         if self._new is None:
             os.unlink(self._name, dir_fd=self._folder)
-        elif self._replacement.before is None:
+        elif before is None:
             self._link_new()
         else:
             os.replace(self._new, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
@@ -184,6 +196,34 @@ class _PendingReplacement:
         self._is_committed = True
         fault_injection.pass_point("files.write.after")
         self._sync()
+
+    def _has_other_names(self) -> bool:
+        """Return whether the file has hard links that it keeps; one into a package manager's cache must not be kept."""
+        info = os.stat(self._name, dir_fd=self._folder, follow_symlinks=False)
+        return info.st_nlink > 1 and _PACKAGE_FOLDERS.isdisjoint(self._replacement.real.parts)
+
+    def _commit_in_place(self, before: LoadedFile, data: bytes) -> None:
+        """Write the new bytes into the file, so that its other names show them too. Raises OSError.
+
+        It is not atomic, but the old bytes are in a file beside it until all files are written.
+        """
+        fd = os.open(self._name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
+        try:
+            self._old = self._names.old
+            self._copy_old(before)
+            self._is_in_place = True
+            fault_injection.pass_point("files.write.before")
+            try:
+                _overwrite(fd, data)
+            except OSError:
+                _overwrite(fd, before.data)
+                raise
+            os.fchmod(fd, before.mode)
+            self.stamp = FileStamp(os.fstat(fd).st_mtime_ns, len(data), compute_digest(data))
+        finally:
+            os.close(fd)
+        self._is_committed = True
+        fault_injection.pass_point("files.write.after")
 
     def _link_new(self) -> None:
         """Link a new file to its name; a rename would replace a file that was created in the meantime."""
@@ -207,7 +247,13 @@ class _PendingReplacement:
         """Put the old bytes in place again; a file that was new is removed."""
         if not self._is_committed:
             return
-        if self._old is None:
+        if self._is_in_place and self._replacement.before is not None:
+            fd = os.open(self._name, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC, dir_fd=self._folder)
+            try:
+                _overwrite(fd, self._replacement.before.data)
+            finally:
+                os.close(fd)
+        elif self._old is None:
             os.unlink(self._name, dir_fd=self._folder)
         else:
             os.replace(self._old, self._name, src_dir_fd=self._folder, dst_dir_fd=self._folder)
@@ -229,3 +275,11 @@ class _PendingReplacement:
                 os.fsync(fd)
             finally:
                 os.close(fd)
+
+
+def _overwrite(fd: int, data: bytes) -> None:
+    """Give an open file these bytes alone, and wait until they are on the disk."""
+    os.lseek(fd, 0, os.SEEK_SET)
+    write_all(fd, data)
+    os.ftruncate(fd, len(data))
+    os.fsync(fd)

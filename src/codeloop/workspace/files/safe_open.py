@@ -21,8 +21,12 @@ _FILE_KINDS = (
     (stat.S_ISSOCK, "a socket"),
     (stat.S_ISCHR, "a device"),
     (stat.S_ISBLK, "a device"),
-    (stat.S_ISLNK, "a symbolic link now"),
+    (stat.S_ISLNK, "a symbolic link that leads nowhere, or became one just now"),
 )
+
+
+# A file may grow after its size was looked at, and those of /proc have none.
+_SLACK_BYTES = 4_096
 
 
 class FileRefused(CodeloopError):
@@ -104,7 +108,8 @@ def open_file(real: Path) -> Generator[int]:
             fd = os.open(real.name or ".", _READ_FLAGS, dir_fd=folder)
         except OSError as error:
             if error.errno in {errno.ELOOP, errno.ENXIO}:
-                raise FileRefused(f"{real} is a link now, or a socket; only regular files are read") from error
+                # A link, a socket, or a device without hardware, such as a terminal that is gone.
+                check_regular(real, os.stat(real.name, dir_fd=folder, follow_symlinks=False).st_mode)
             raise
     try:
         check_regular(real, os.fstat(fd).st_mode)
@@ -122,13 +127,21 @@ def read_file(real: Path, max_bytes: int = FILE_EDIT.value) -> LoadedFile:
                 f"{real} has {info.st_size:,} bytes, more than the {max_bytes:,} that can be edited.",
                 "Use a command instead.",
             )
-        # It may have grown since its size was looked at.
-        with os.fdopen(os.dup(fd), "rb") as file:
-            data = file.read(max_bytes + 1)
+        data = _read_up_to(fd, max_bytes + 1, info.st_size + _SLACK_BYTES)
         if len(data) > max_bytes:
             raise FileRefused(f"{real} has more than {max_bytes:,} bytes.", "Use a command instead.")
         stamp = FileStamp(info.st_mtime_ns, len(data), compute_digest(data))
         return LoadedFile(data, stamp, stat.S_IMODE(info.st_mode), (info.st_uid, info.st_gid))
+
+
+def _read_up_to(fd: int, max_bytes: int, chunk_bytes: int) -> bytes:
+    """Read to the end, or `max_bytes`. Raises BlockingIOError for a file of /proc that has nothing to say now."""
+    chunks: list[bytes] = []
+    left = max_bytes
+    while left > 0 and (chunk := os.read(fd, min(chunk_bytes, left))):
+        chunks.append(chunk)
+        left -= len(chunk)
+    return b"".join(chunks)
 
 
 def read_file_if_exists(real: Path) -> LoadedFile | None:

@@ -180,7 +180,7 @@ def _check_plausible(data: bytes, before: bytes) -> None:
         encoding = decode_text(data).encoding
         encoding_before = decode_text(before).encoding
     except NotText:
-        raise _FormatterFailed("returned something that is no text") from None
+        raise _FormatterFailed("returned something that is not text") from None
     if len(data) > FILE_EDIT.value or (before.strip() and not data.strip()):
         raise _FormatterFailed("returned nothing" if not data.strip() else "returned far too much")
     # A formatter changes layout and may wrap comments, but does not halve or double the text.

@@ -9,7 +9,6 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from codeloop.kit.glob import make_regex
 from codeloop.kit.small_files import read_start_or_empty
 
 # To git, `**` next to other characters is `*`.
@@ -184,6 +183,9 @@ def _translate(glob: str) -> str:
     """Return the regular expression of a pattern. Raises ValueError for one that can match nothing."""
     if not glob or (len(glob) - len(glob.rstrip("\\"))) % 2:
         raise ValueError(glob)
+    # Imported late: many projects ignore by plain names and endings only.
+    from codeloop.kit.glob import make_regex
+
     if "/" not in glob:
         return make_regex(re.sub(_PLAIN_STARS, "*", glob))
     # git compares the text before the first wildcard separately, and takes the rest as a pattern of its own.

@@ -33,7 +33,7 @@ class RefState(NamedTuple):
 
 
 def read_ref_state(top: Path) -> RefState | None:
-    """Read the references of a work tree; None: it has no repository, or its references are no files."""
+    """Read the references of a work tree; None: it has no repository, or its references are not files."""
     folder = find_git_folder(top)
     if folder is None:
         return None
@@ -68,7 +68,7 @@ def _count_stashes(common: Path) -> int:
 def describe_ref_changes(before: RefState, after: RefState | None) -> tuple[str, ...]:
     """Return a phrase for each change of references. `after`: None: the repository is gone, or can't be read."""
     if after is None:
-        return ("this is no git repository any more",)
+        return ("this is not a git repository any more",)
     phrases: list[str] = []
     if before.commit != after.commit:
         new_count = _count_commits(after.common, after.commit, before.commit)

@@ -222,7 +222,7 @@ class Worktrees(Struct, frozen=True):
         common = await asyncio.to_thread(find_common, folder)
         is_linked = Path(os.path.realpath(folder)) in await self.list_folders()
         if not is_linked or common != find_common(self.git.root):
-            raise WorktreeRefused(f"{folder} is no work tree of {self.git.root}.")
+            raise WorktreeRefused(f"{folder} is not a work tree of {self.git.root}.")
         return Git(folder, self.environment)
 
     async def _check_saved(self, tree: Git, action: str, *, is_branch_kept: bool) -> None:

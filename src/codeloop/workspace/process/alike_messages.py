@@ -119,7 +119,7 @@ def _find_messages(lines: Sequence[str]) -> Iterator[_Message]:
         if message is None:
             index += 1
             continue
-        # One line of eslint is one message; lines below others belong to them as long as they are no heads.
+        # One line of eslint is one message; lines below others belong to them as long as they are not heads.
         is_single = line.startswith((" ", "FAILED ", "ERROR ", "#", "("))
         message.end = index + 1 if is_single else _find_end(lines, message.end)
         if index and compile_once(_ANNOUNCEMENT).match(lines[index - 1]):

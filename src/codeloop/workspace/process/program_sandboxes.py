@@ -107,11 +107,17 @@ def make_policy(
     return workspace.shells.make_policy(make_policy_input(workspace), workspace.sandbox, limits)
 
 
-def make_watch(workspace: WorkTree, rules: DenyRules | None = None, *, keeps_ignored: bool = False) -> SandboxWatch:
+def make_watch(
+    workspace: WorkTree,
+    rules: DenyRules | None = None,
+    *,
+    keeps_ignored: bool = False,
+    is_kept: Callable[[Path], bool] = lambda _: False,
+) -> SandboxWatch:
     """Return what is looked for after a program in the sandbox: see SandboxWatch. `rules`: as in ProgramSandbox."""
     binding = rules or workspace.rules or NO_RULES
     find_denied = (lambda: list_unwritable_files(workspace, binding)) if has_denials(binding) else tuple
-    return SandboxWatch(workspace.read_log.expected_files, find_denied, keeps_ignored)
+    return SandboxWatch(workspace.read_log.expected_files, find_denied, keeps_ignored, is_kept)
 
 
 async def examine_sandbox(workspace: WorkTree) -> str:
@@ -129,7 +135,7 @@ async def examine_sandbox(workspace: WorkTree) -> str:
         workspace.sandbox_note = ""
         return ""
     workspace.sandbox_note = describe_for_model(sandbox, config)
-    notice = describe_for_user(sandbox, config)
+    notice = describe_for_user(sandbox, config, workspace.root)
     if notice in shells.warned:
         return ""
     shells.warned.add(notice)

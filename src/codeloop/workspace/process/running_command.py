@@ -1,6 +1,7 @@
 """One running shell command: its processes, its output, and the state of its shell at the end.
 
-`shells.py` makes one for each command of a session; `background_jobs.py` keeps those that run in the background.
+`shells.py` makes one for each command of a session;
+`background_jobs.py` keeps those that run in the background.
 """
 
 import asyncio
@@ -14,14 +15,16 @@ from codeloop.schema.limits import SHELL_GRACE, SHELL_STATE
 from codeloop.workspace.files.saved_outputs import save_output
 from codeloop.workspace.process.output_buffer import OutputBuffer
 from codeloop.workspace.process.shell_state import ShellState, parse_exports
+from codeloop.workspace.process.waiting_programs import end_waiting_programs
 from codeloop.workspace.sandbox.launched_process import LaunchedProcess
 from codeloop.workspace.sandbox.launcher.descendants import MARK_VARIABLE
 from codeloop.workspace.sandbox.process_launcher import ProcessStarter
 from codeloop.workspace.sandbox.protected_files import MovedFile, ProtectedFiles
 
-# How the scripts below work. `$1` is the command. On exit the shell writes its directory and its exports to a separate
-# pipe. It is closed while the command runs, so that no program can write there in the shell's name. Bash keeps it
-# under the first free number meanwhile, which programs do not inherit; an exit within a function finds it there.
+# How the scripts below work. `$1` is the command. On exit the shell writes its directory and its
+# exports to a separate pipe. It is closed while the command runs, so that no program can write
+# there in the shell's name. Bash keeps it under the first free number meanwhile, which programs do
+# not inherit; an exit within a function finds it there.
 # All is on one line, so that the shell's own messages count the command's lines from one.
 _STATE_FD, _STATE_COPY_FD = 98, 10
 # The pipe at this descriptor stays open while anything that the command started still runs.
@@ -33,20 +36,23 @@ _BASH_SCRIPT = (
     """2>/dev/null' EXIT; """
     f"""{{{{ eval "$_codeloop"; }}}} {_STATE_FD}>&-"""
 )
-_SH_SCRIPT = (
-    f"""_codeloop=$1; set --; trap '{_WRITE_STATE} >/dev/fd/{_STATE_FD} 2>/dev/null' EXIT; eval "$_codeloop\""""
-)
+_SH_SCRIPT = f"_codeloop=$1; set --; trap '{_WRITE_STATE} >/dev/fd/{_STATE_FD} 2>/dev/null' EXIT; eval \"$_codeloop\""
 """For shells that keep no such copy: there any program can write the state."""
+# Bash writes its state in a piece a variable. It is read once the shell has ended,
+# or so long after the first piece.
+_STATE_PAUSE_SECONDS = 0.005
 # Linux allows 128 KiB in one argument. A longer command is sourced from a file.
 _MAX_ARGUMENT_BYTES = 100_000
 
 
 class RunningCommand:
-    """One command. Call `start` first, then `finish` to wait for its natural end, or `stop` to end it.
+    """One command. Call `start` first, then `finish` to wait for its natural end,
+    or `stop` to end it.
 
-    `buffer`: collects its output; `on_output`: called after each piece of it. `protected`: files that are restored
-    afterwards, and where its changes in git folders are carried over from. `find_refusals`: called with the output and
-    the exit code, returns notes about refusals of the sandbox.
+    `buffer`: collects its output; `on_output`: called after each piece of it. `protected`: files
+    that are restored afterwards, and where its changes in git folders are carried over from.
+    `find_refusals`: called with the output and the exit code,
+    returns notes about refusals of the sandbox.
     """
 
     def __init__(
@@ -66,12 +72,18 @@ class RunningCommand:
         """Called when it begins to run in the background."""
         self.text = text
         self._state_output = bytearray()
-        # For the output, for the state of the shell, and one that shows by its end that no process is left.
-        self._pipes = (Pipe(self._take_output), Pipe(self._take_state), Pipe(lambda _chunk: None))
+        # For the output, for the state of the shell, and one that shows by its end
+        # that no process is left.
+        self._pipes = (
+            Pipe(self._take_output),
+            Pipe(self._take_state, pause_seconds=_STATE_PAUSE_SECONDS),
+            Pipe(lambda _chunk: None),
+        )
         # The file with a command that is too long for an argument.
         self._file: Path | None = None
         self._child: LaunchedProcess | None = None
         self._stop_watch: Callable[[], None] = lambda: None
+        self._editor_watch: asyncio.Task[None] | None = None
 
     async def start(
         self,
@@ -81,10 +93,11 @@ class RunningCommand:
         environment: Mapping[str, str],
         local_variables: Collection[str] = (),
     ) -> None:
-        """Start it with the directory and variables of `state`, or with `environment` if that has no variables.
+        """Start it with the directory and variables of `state`,
+        or with `environment` if that has no variables.
 
-        `local_variables`: names of variables that depend on where a command runs: they come from `environment`, and are
-        never carried over. Raises OSError when the shell can't be started.
+        `local_variables`: names of variables that depend on where a command runs: they come from
+        `environment`, and are never carried over. Raises OSError when the shell can't be started.
         """
         with ExitStack() as on_failure:
             on_failure.callback(self._clean_up_failed_start)
@@ -101,15 +114,20 @@ class RunningCommand:
             arguments = [*shell, "-c", script, name, self._make_argument()]
             output, state_pipe, alive = (pipe.writer for pipe in self._pipes)
             descriptors = {1: output, 2: output, _STATE_FD: state_pipe, _ALIVE_FD: alive}
-            self._child = await starter.start(Launch(arguments, state.directory, variables, descriptors))
+            self._child = await starter.start(
+                Launch(arguments, state.directory, variables, descriptors)
+            )
             on_failure.pop_all()
+        own_pipes = frozenset((self._pipes[0].inode, self._pipes[2].inode))
+        self._editor_watch = asyncio.create_task(end_waiting_programs(own_pipes, self._notes))
         for pipe in self._pipes:
             pipe.listen()
         if self._protected is not None:
             self._stop_watch = self._protected.watch_names(self._protected.move_new_files)
 
     async def finish(self) -> tuple[int, int]:
-        """Wait for the shell's exit. Return its code (negative: the signal) and the number of processes left running.
+        """Wait for the shell's exit. Return its code (negative:
+        the signal) and the number of processes left running.
 
         These get a short time to end by themselves, then they are ended.
         """
@@ -120,8 +138,12 @@ class RunningCommand:
         await finish_uncancelled(self._restore_files())
         return code, leftover_processes
 
-    async def finish_within(self, seconds: float, find_more_time: Callable[[], float]) -> tuple[int, int] | None:
-        """Wait as `finish` does, for `seconds` and those that `find_more_time` adds then; None: it still runs."""
+    async def finish_within(
+        self, seconds: float, find_more_time: Callable[[], float]
+    ) -> tuple[int, int] | None:
+        """Wait as `finish` does, for `seconds` and those that `find_more_time` adds then; None:
+        it still runs.
+        """
         for time_limit in (seconds, find_more_time):
             with suppress(TimeoutError):
                 async with asyncio.timeout(time_limit() if callable(time_limit) else time_limit):
@@ -131,7 +153,8 @@ class RunningCommand:
     async def stop(self, *, interrupt_seconds: float = 0) -> None:
         """End every process of the command by TERM, then KILL. Completes even when cancelled.
 
-        `interrupt_seconds`: the time between an interrupt (INT) and TERM, in which it may end by itself.
+        `interrupt_seconds`: the time between an interrupt (INT) and TERM,
+        in which it may end by itself.
         """
         try:
             await finish_uncancelled(self._running.end(interrupt_seconds=interrupt_seconds))
@@ -141,7 +164,9 @@ class RunningCommand:
 
     @property
     def was_refused_network(self) -> bool:
-        """Whether it tried to use a network that its sandbox lacks, as far as that is noticed (Landlock alone)."""
+        """Whether it tried to use a network that its sandbox lacks,
+        as far as that is noticed (Landlock alone).
+        """
         return self._child is not None and self._child.was_refused_network
 
     @property
@@ -151,8 +176,11 @@ class RunningCommand:
         return self._child
 
     def find_state(self) -> ShellState | None:
-        """Return the state of the shell at its end; None if it was killed, or replaced itself (`exec`), before that."""
-        # The script writes the directory, a NUL, the exports and another NUL. Anything else did not come from it.
+        """Return the state of the shell at its end; None if it was killed,
+        or replaced itself (`exec`), before that.
+        """
+        # The script writes the directory, a NUL, the exports and another NUL.
+        # Anything else did not come from it.
         if (
             self._state_output.count(b"\0") != 2
             or not self._state_output.endswith(b"\0")
@@ -178,25 +206,36 @@ class RunningCommand:
         self._warnings.append(warning)
 
     def take_notes(self, output: str, code: int | None) -> tuple[str, ...]:
-        """Return notes on refusals of the sandbox, on files restored since the last call, and on an exceeded limit.
+        """Return notes on refusals of the sandbox, on files restored since the last call,
+        and on an exceeded limit.
 
         `code`: the exit code; None while it runs, and if it was ended.
         """
-        notes, self._notes = self._notes, []
+        notes = [*self._notes]
+        self._notes.clear()
         if self._child is not None and (limit := self._child.exceeded):
             self._child.exceeded = ""
-            notes.insert(0, f"The command was ended: it used more than {limit}, which is all that it may here.")
+            notes.insert(
+                0,
+                f"The command was ended: it used more than {limit}, which is all that it may here.",
+            )
         return (*self.find_refusals(output, code), *notes)
 
     async def _wait_until_silent(self) -> bool:
-        """Wait a short time for the end of all pipes. Return whether they ended: then no process of it is left."""
+        """Wait a short time for the end of all pipes. Return whether they ended:
+        then no process of it is left.
+        """
+        for pipe in self._pipes:
+            pipe.read_now()
         pending_ends = [pipe.ended for pipe in self._pipes if not pipe.ended.done()]
         if pending_ends:
             await asyncio.wait(pending_ends, timeout=SHELL_GRACE.seconds)
         return all(pipe.ended.done() for pipe in self._pipes)
 
     def _make_argument(self) -> str:
-        """Return the command, or a line that reads it from a file if it is too long for an argument."""
+        """Return the command, or a line that reads it from a file if it is
+        too long for an argument.
+        """
         command = self.text
         if (
             len(command) < _MAX_ARGUMENT_BYTES // 4
@@ -216,6 +255,8 @@ class RunningCommand:
             self._state_output += chunk
 
     def _close(self) -> None:
+        if self._editor_watch is not None:
+            self._editor_watch.cancel()
         for pipe in self._pipes:
             pipe.close()
         self.buffer.close()

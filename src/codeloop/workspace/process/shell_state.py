@@ -23,7 +23,8 @@ _SHELL_VARIABLES = frozenset({"PS1", "PS2", "PWD", "OLDPWD", "SHLVL", "_", "UID"
 _UNSHARED_VARIABLES = frozenset({"PWD", "SHLVL", "_"})
 # `declare -x NAME="value"`, or `declare -x NAME=$'value\n'` if it has characters that are not printable.
 _EXPORT_LINE = (
-    r"""(?s)declare -[a-zA-Z]*x[a-zA-Z]* ([A-Za-z_][A-Za-z0-9_]*)(?:="((?:[^"\\$`]|\\.)*)"|=\$'((?:[^'\\]|\\.)*)')?\n"""
+    r"(?s)declare -[a-zA-Z]*x[a-zA-Z]* ([A-Za-z_][A-Za-z0-9_]*)"
+    r"""(?:="((?:[^"\\$`]|\\.)*)"|=\$'((?:[^'\\]|\\.)*)')?\n"""
 )
 _ESCAPE = r"(?s)\\(.)"
 _ESCAPED_BYTE = rb"(?s)\\([0-7]{3}|.)"

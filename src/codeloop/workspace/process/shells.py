@@ -25,10 +25,10 @@ from codeloop.workspace.process.running_command import RunningCommand
 from codeloop.workspace.process.shell_state import (
     ShellState,
     apply_changes,
-    drop_bash_variables,
     find_changed_variables,
 )
 from codeloop.workspace.process.slow_commands import SlowCommands
+from codeloop.workspace.process.unattended_variables import make_command_environment
 from codeloop.workspace.sandbox.git_folders import GitFolders
 from codeloop.workspace.sandbox.name_watch import NameWatch
 from codeloop.workspace.sandbox.network.proxy_variables import PROXY_VARIABLES
@@ -133,7 +133,7 @@ class Shells:
         """Return the variables that earlier commands changed ("": unset), or only those outside of the sandbox."""
         state = self._states.get(context.session, ShellState(context.directory))
         variables = state.unsandboxed_variables if is_unsandboxed else state.variables
-        changed = find_changed_variables(variables, drop_bash_variables(context.environment))
+        changed = find_changed_variables(variables, make_command_environment(context.environment))
         return {
             name: value
             for name, value in changed.items()
@@ -234,7 +234,7 @@ class Shells:
         directory = command.directory or self.get_directory(context)
         protect_own_memory(context.environment)
         shell = find_shell(context.environment)
-        variables = drop_bash_variables(context.environment)
+        variables = make_command_environment(context.environment)
         is_privileged = command.policy is None or command.has_grants
         state = ShellState(directory, state.unsandboxed_variables if is_privileged else state.variables)
         if command.policy is None:
@@ -367,7 +367,7 @@ class Shells:
         sandboxed_variables, unsandboxed_variables = shell_state.variables, before.unsandboxed_variables
         # This command did not start with the variables of sandboxed commands: only its own changes are added to those.
         if command.policy is None or command.has_grants:
-            initial = drop_bash_variables(context.environment)
+            initial = make_command_environment(context.environment)
             sandboxed_variables = apply_changes(
                 before.variables or initial, unsandboxed_variables or initial, shell_state.variables
             )

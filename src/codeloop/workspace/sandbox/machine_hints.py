@@ -21,7 +21,7 @@ _USUAL_PROC_MOUNTS = ("/proc/sys/fs/binfmt_misc",)
 
 
 def may_lack_sandbox() -> bool:
-    """Return whether something hints that namespaces or mounts are refused here. False is no proof."""
+    """Return whether something hints that namespaces or mounts are refused here. False is not proof."""
     if sys.platform != "linux":
         return False
     try:

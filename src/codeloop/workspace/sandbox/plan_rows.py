@@ -8,7 +8,11 @@ from codeloop.workspace.sandbox.policy import SandboxPolicy
 
 def list_plan_rows(policy: SandboxPolicy) -> list[str]:
     """Return a policy as rows of a plan, as `launcher/plan.py` reads them."""
-    rows = [f"network {'on' if policy.network == 'on' else 'off'}", f"home {policy.home or ''}"]
+    rows = [
+        f"network {'on' if policy.network == 'on' else 'off'}",
+        f"home {policy.home or ''}",
+        f"home-name {policy.home_name}",
+    ]
     for name in ("writable", "protected", "visible", "hidden", "replaced"):
         rows += [f"{name} {path}" for path in getattr(policy, name)]
     rows += [row for path, target in policy.links for row in (f"link {path}", f"target {target}")]

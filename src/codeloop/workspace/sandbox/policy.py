@@ -24,12 +24,15 @@ from codeloop.workspace.sandbox.paths.surroundings import (
     find_surroundings,
     list_watched_paths,
     read_modification_times,
+    read_socket_paths,
 )
 
-# The surroundings are searched again after this time, since no modification time shows new sockets.
+# The surroundings are searched again after this time, whatever modification times say.
 _SURROUNDINGS_SECONDS = 10.0
 # The end of the name of a work tree's folder for what commands write to the home and to caches.
 PRIVATE_SUFFIX = ".sandbox"
+HOME_NAME = "home"
+"""The folder in a private folder that replaces the home directory."""
 # The most files next to a granted one that are protected one by one.
 _MAX_NEIGHBOURS = 500
 
@@ -45,7 +48,8 @@ class SandboxPolicy(Struct, frozen=True):
     - `layered`: caches of the user, whose changes go to a layer of the project
     - `replaced`: folders that look empty (like `/tmp`), except for the `visible` paths in them, which are read-only,
       and the `links`, each with its target
-    - `home`: the home, if a private folder is mounted there; `private_folder`: ours with that one and the layers
+    - `home`: the home, if a private folder is mounted there; `private_folder`: ours with that one and the layers;
+      `home_name`: the name of that one
     - `holds_home`: whether the project is the home, or contains it
     - `variables`: names (or patterns) of variables that its programs get although they look like secrets
     - `network`: the machine's ("on"), none ("off"), or only `hosts`, through the proxy
@@ -71,6 +75,7 @@ class SandboxPolicy(Struct, frozen=True):
     git_folders: tuple[Path, ...] = ()
     replica: Path | None = None
     variables: tuple[str, ...] = ()
+    home_name: str = HOME_NAME
 
     @property
     def has_secrets(self) -> bool:
@@ -91,13 +96,15 @@ class SandboxGrants(Struct, frozen=True):
     """Exceptions from the policy for one command, by the user or by rules. All paths are resolved.
 
     `writable`: paths that it may write; `readable`: hidden paths that it may read; `unwritable`, `unreadable`: paths
-    that rules deny to write or read, in the project too.
+    that rules deny to write or read, in the project too. `home_name`: its private home, if it does not see that of
+    other commands.
     """
 
     writable: tuple[Path, ...] = ()
     readable: tuple[Path, ...] = ()
     unwritable: tuple[Path, ...] = ()
     unreadable: tuple[Path, ...] = ()
+    home_name: str = HOME_NAME
 
 
 NO_GRANTS = SandboxGrants()
@@ -152,7 +159,7 @@ class _LastPolicy(NamedTuple):
 class PolicyMaker:
     """Makes the policies of one work tree. Paths outside the project are not searched for each command.
 
-    They are searched again after a change of a watched path, and after a while for new sockets.
+    They are searched again after a change of a watched path or of the machine's sockets, and after a while.
     """
 
     def __init__(self, policy_input: PolicyInput, config: SandboxConfig) -> None:
@@ -164,6 +171,7 @@ class PolicyMaker:
         self._watched_paths = list_watched_paths(self._surroundings_input)
         self._surroundings: Surroundings | None = None
         self._times: tuple[int, ...] = ()
+        self._sockets: frozenset[bytes] = frozenset()
         self._surroundings_time = 0.0
         self._last_policy: _LastPolicy | None = None
 
@@ -241,6 +249,7 @@ class PolicyMaker:
             git_folders=tuple(keep_outermost(git_folders)),
             private_folder=policy_input.private_folder,
             holds_home=surroundings.holds_home,
+            home_name=grants.home_name,
         )
 
     @property
@@ -254,14 +263,17 @@ class PolicyMaker:
         self._refresh_surroundings()
 
     def _refresh_surroundings(self) -> Surroundings:
-        """Return the surroundings, searched again after a change, and after a while for new sockets."""
+        """Return the surroundings, searched again after a change, of sockets too, and after a while."""
         times, now, surroundings = read_modification_times(self._watched_paths), time.monotonic(), self._surroundings
-        if surroundings is None or times != self._times or now - self._surroundings_time > _SURROUNDINGS_SECONDS:
+        sockets = read_socket_paths()
+        is_old = now - self._surroundings_time > _SURROUNDINGS_SECONDS
+        if surroundings is None or is_old or (times, sockets) != (self._times, self._sockets):
             current = find_surroundings(self._surroundings_input)
             # An equal result keeps its identity, which makes the comparison with the last policy's input fast.
             if surroundings is None or surroundings != current:
                 surroundings = current
             self._surroundings, self._times, self._surroundings_time = surroundings, times, now
+            self._sockets = sockets
         return surroundings
 
     def _find_secrets(self) -> frozenset[Path]:

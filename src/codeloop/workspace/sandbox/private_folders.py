@@ -5,6 +5,7 @@
 
 import fcntl
 import os
+import secrets
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -17,12 +18,10 @@ from codeloop.kit.remove_tree import remove_tree
 from codeloop.kit.small_files import create_private_folder
 from codeloop.schema.bounds.sandbox import SANDBOX_PRIVATE_AGE, SANDBOX_PRIVATE_SIZE
 from codeloop.workspace.sandbox.paths.home_paths import CACHES, COPYING_VARIABLES
-from codeloop.workspace.sandbox.policy import PRIVATE_SUFFIX, SandboxPolicy
+from codeloop.workspace.sandbox.policy import HOME_NAME, PRIVATE_SUFFIX, SandboxPolicy
 
 OWN_CACHES_NAME = "caches"
 """The folder of caches that variables point to, where nothing can be mounted (Landlock, macOS)."""
-HOME_NAME = "home"
-"""The folder that replaces the home directory."""
 _LOCK_SUFFIX = ".lock"
 
 
@@ -47,8 +46,9 @@ class PrivateFolders:
         if private_folder is None:
             create_private_folder(policy.private_folder)
             private_folder = self._folders[policy.private_folder] = _claim_unused(policy.private_folder)
-            for name in (HOME_NAME, OWN_CACHES_NAME):
-                create_private_folder(private_folder.path / name)
+            _remove_further_homes(private_folder)
+            create_private_folder(private_folder.path / OWN_CACHES_NAME)
+        create_private_folder(private_folder.path / policy.home_name)
         return private_folder
 
     def find_folder(self, policy: SandboxPolicy) -> Path | None:
@@ -68,8 +68,20 @@ class PrivateFolders:
     def close(self) -> None:
         """Release the folders, so that another process may use them."""
         for each in self._folders.values():
+            _remove_further_homes(each)
             os.close(each.lock)
         self._folders.clear()
+
+
+def make_private_home_name() -> str:
+    """Return a name for a further private home, as in SandboxGrants; it is removed when the process ends."""
+    return f"{HOME_NAME}-{secrets.token_hex(8)}"
+
+
+def _remove_further_homes(folder: PrivateFolder) -> None:
+    """Remove the homes that were made for the checks of one goal."""
+    for path in folder.path.glob(f"{HOME_NAME}-*"):
+        remove_tree(path)
 
 
 def _claim_unused(folder: Path) -> PrivateFolder:

@@ -17,7 +17,7 @@ from codeloop.workspace.process.shells import ShellCommand, ShellContext, Shells
 from codeloop.workspace.sandbox.policy import PolicyInput
 from codeloop.workspace.sandbox.sandbox import SandboxUnavailable
 from codeloop.workspace.sandbox.secret_variables import find_secret_variables
-from codeloop.workspace.sandbox.shortcomings import list_shortcomings
+from codeloop.workspace.sandbox.shortcomings import WHOLE_SYSTEM_REASON, is_whole_system, list_shortcomings
 
 _HIDDEN_TEXT = "what no command may read"
 _COMMAND_SECONDS = 20.0
@@ -75,6 +75,8 @@ async def make_report(policy_input: PolicyInput, config: SandboxConfig, *, is_br
             sandbox = await shells.sandboxes.enter(trial.policy)
             backend = sandbox.backend
             shortcomings = list_shortcomings(backend, config.network, sandbox.lacks)
+            if is_whole_system(policy_input.root):
+                shortcomings.append(f"commands here run without it: {WHOLE_SYSTEM_REASON}")
             attempts = await (
                 trial.run_brief() if is_brief else trial.run_all(is_network_limited=config.network != "on")
             )

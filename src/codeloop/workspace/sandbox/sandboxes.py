@@ -13,6 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from codeloop.schema.bounds.sandbox import SANDBOX_START
 from codeloop.schema.limits import SANDBOXES_KEPT
 from codeloop.schema.wire import replace
 from codeloop.workspace.sandbox.command_bounds import compute_bounds
@@ -23,7 +24,6 @@ from codeloop.workspace.sandbox.paths.restricted_paths import SOCKET_VARIABLES, 
 from codeloop.workspace.sandbox.plan_rows import identify_files, list_guarded, list_plan_rows
 from codeloop.workspace.sandbox.policy import SandboxPolicy
 from codeloop.workspace.sandbox.private_folders import (
-    HOME_NAME,
     OWN_CACHES_NAME,
     PrivateFolders,
     make_cache_variables,
@@ -39,6 +39,7 @@ from codeloop.workspace.sandbox.sandbox import (
     SandboxUnavailable,
 )
 from codeloop.workspace.sandbox.secret_variables import find_hidden_variables, hide_variables
+from codeloop.workspace.sandbox.shortcomings import WHOLE_SYSTEM_REASON, is_whole_system
 from codeloop.workspace.sandbox.temporary_folder import TemporaryFolder, make_temporary_folder
 
 if TYPE_CHECKING:
@@ -48,6 +49,8 @@ if TYPE_CHECKING:
 _MAX_LINKS = 40
 # Where other programs replace hidden files without pause, every second attempt or so succeeds.
 _ATTEMPTS = 20
+# A backend that does not answer in time so often in a row counts as one that hangs.
+_SLOW_STARTS = 3
 # In the order in which they are tried; docs/decisions/0019 says why bubblewrap comes second.
 _BACKENDS_BY_SYSTEM: dict[str, tuple[Backend, ...]] = {
     "linux": ("namespaces", "bubblewrap", "landlock"),
@@ -68,6 +71,8 @@ class Sandboxes:
     ) -> None:
         """`bounds`: those of each command; None: from the table of limits."""
         self.refused: dict[Backend, str] = {}
+        # How often in a row the start of each backend was not waited for any longer.
+        self._slow_starts: dict[Backend, int] = {}
         self._bounds = bounds or compute_bounds()
         self._launcher = launcher
         self._backends = backends
@@ -222,7 +227,7 @@ class Sandboxes:
         folder = self.git.private_folders.find_folder(sandbox.policy)
         if folder is None or not sandbox.has_private_folders or sandbox.policy.home is None:
             return None
-        return folder / HOME_NAME
+        return folder / sandbox.policy.home_name
 
     def measure_file_clock(self, sandbox: Sandbox) -> int:
         """Return the modification time of a file written in a sandbox now, in ns; 0 without a private folder."""
@@ -265,6 +270,8 @@ class Sandboxes:
                 await proxy.close()
 
     async def _make_sandbox(self, policy: SandboxPolicy, git: PreparedGit) -> Sandbox:
+        if any(map(is_whole_system, policy.writable)):
+            raise SandboxUnavailable(f"{WHOLE_SYSTEM_REASON[0].upper()}{WHOLE_SYSTEM_REASON[1:]}.")
         if self._temporary is None:
             self._temporary = make_temporary_folder()
         for backend in self._backends:
@@ -272,12 +279,24 @@ class Sandboxes:
                 continue
             try:
                 mounted = git if backend in MOUNTING_BACKENDS else PreparedGit()
-                return await self._start_again(backend, policy, self._temporary.path, mounted)
-            except (OSError, TimeoutError) as error:
+                sandbox = await self._start_again(backend, policy, self._temporary.path, mounted)
+            except TimeoutError:
+                # The machine may be busy, so it is tried again: what is weaker, or nothing, must not take its place.
+                self._slow_starts[backend] = self._slow_starts.get(backend, 0) + 1
+                works_here = any(sandbox.backend == backend for sandbox in self._sandboxes)
+                if works_here or self._slow_starts[backend] < _SLOW_STARTS:
+                    raise OSError(
+                        f"its start took longer than {SANDBOX_START.seconds:.0f} s, on a busy machine"
+                    ) from None
+                self.refused[backend] = "it did not answer"
+            except OSError as error:
                 if any(sandbox.backend == backend for sandbox in self._sandboxes):
                     # The backend works here, so this policy is at fault: a file of it is gone, for example.
                     raise
                 self.refused[backend] = str(error) or "it did not answer"
+            else:
+                self._slow_starts.pop(backend, None)
+                return sandbox
         reasons = "; ".join(f"{backend}: {reason}" for backend, reason in self.refused.items())
         raise SandboxUnavailable(
             f"No sandbox can be had on this machine ({reasons or 'none is known for this system'})."

@@ -167,7 +167,7 @@ def _is_secret_name(name: str, value: str) -> bool:
     secret_words = [
         word
         for before, word in zip(("", *words), words, strict=False)
-        # A public key is no secret.
+        # A public key is not a secret.
         if re.fullmatch(_SENSITIVE_WORD, word) and not (before == "PUBLIC" and word.startswith("KEY"))
     ]
     if not secret_words:

@@ -1,6 +1,7 @@
 """Says what the sandbox of this machine can't do: to users, to the model and in reports."""
 
 from collections.abc import Collection
+from pathlib import Path
 
 from codeloop.schema.config import SandboxConfig
 from codeloop.workspace.sandbox.sandbox import Sandbox
@@ -8,6 +9,12 @@ from codeloop.workspace.sandbox.sandbox import Sandbox
 NO_SANDBOX_NOTICE = (
     "No sandbox can be had on this machine, so commands run without one, and the profile auto asks about those that "
     "are not proved to change nothing. `codeloop debug sandbox` says why."
+)
+_WHOLE_SYSTEM = Path("/")
+WHOLE_SYSTEM_REASON = "a sandbox can't be made around /, the whole file system; start codeloop in a project's folder"
+_WHOLE_SYSTEM_NOTICE = (
+    "Commands run without a sandbox here, and the profile auto asks about those that are not proved to change nothing: "
+    f"{WHOLE_SYSTEM_REASON}."
 )
 _REQUIRED_NOTICE = (
     "No sandbox can be had on this machine, and the configuration requires one (sandbox), so no command can be run. "
@@ -39,8 +46,18 @@ def list_shortcomings(backend: str, network: str, lacks: Collection[str]) -> lis
     return [*clauses, _NO_LAYERS] if "layers" in lacks else clauses
 
 
-def describe_for_user(sandbox: Sandbox | None, config: SandboxConfig) -> str:
-    """Return a notice on what the sandbox (None: there is none) can't do that users will meet; "": it is a full one."""
+def is_whole_system(root: Path) -> bool:
+    """Return whether a project is the whole file system: nothing would be left for a sandbox to protect."""
+    return root == _WHOLE_SYSTEM
+
+
+def describe_for_user(sandbox: Sandbox | None, config: SandboxConfig, root: Path) -> str:
+    """Return a notice on what the sandbox (None: there is none) can't do that users will meet; "": it is a full one.
+
+    `root`: the top of the project.
+    """
+    if sandbox is None and config.mode != "required" and is_whole_system(root):
+        return _WHOLE_SYSTEM_NOTICE
     if sandbox is None:
         return _REQUIRED_NOTICE if config.mode == "required" else NO_SANDBOX_NOTICE
     if sandbox.backend == "landlock":

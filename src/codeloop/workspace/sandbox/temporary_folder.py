@@ -13,14 +13,17 @@ _PREFIX = "codeloop-sandboxes-"
 
 
 class TemporaryFolder(Struct, frozen=True):
-    """A folder that only its owner may enter. `lock`: its descriptor, locked as long as the process lives."""
+    """A folder in one that only its owner may enter, whatever commands make of its mode.
+
+    `lock`: the descriptor of the outer one, locked as long as the process lives.
+    """
 
     path: Path
     lock: int
 
     def remove(self) -> None:
-        """Remove the folder with all that is in it."""
-        remove_tree(self.path)
+        """Remove the folders with all that is in them."""
+        remove_tree(self.path.parent)
         os.close(self.lock)
 
 
@@ -36,7 +39,9 @@ def make_temporary_folder() -> TemporaryFolder:
     # It gets the name that others look for once it is locked, so none of them takes it for an abandoned one.
     path = folder.with_name(_PREFIX + folder.name.rpartition("-")[2])
     folder.rename(path)
-    return TemporaryFolder(path, lock)
+    inner = path / "tmp"
+    inner.mkdir(mode=0o700)
+    return TemporaryFolder(inner, lock)
 
 
 def _remove_abandoned(parent: Path) -> None:

@@ -78,7 +78,8 @@ _TEST_CASE = (
 )
 # `static int main(int argc, char **argv)`, `void Rule::apply(`
 _TYPED_FUNCTION = (
-    rf"{_NOT_KEYWORD}(?:[\w<>\[\],.?:]+[*&]*\s+(?:[*&]+\s*)?)+(?P<name>{_WORD}(?:::~?{_WORD})*)\s*\([^;]*$"
+    rf"{_NOT_KEYWORD}(?:[\w<>\[\],.?:]+[*&]*\s+(?:[*&]+\s*)?)+"
+    rf"(?P<name>{_WORD}(?:::~?{_WORD})*)\s*\([^;]*$"
 )
 # `func (r *Rule) Match(`
 _GO_METHOD = rf"func\s+\(\w*\s*\*?(?P<owner>{_WORD})[^)]*\)\s*(?P<name>{_WORD})"
@@ -355,7 +356,7 @@ def _list_python_blocks(text: str) -> list[CodeBlock] | None:
 
 
 def _correct_block(block: CodeBlock, root: Node, lines: Sequence[str]) -> CodeBlock | None:
-    """Return a block with its exact last line; None: it is no block, but a text or the declaration of a variable."""
+    """Return a block with its exact last line; None: it is not a block, but a text or the declaration of a variable."""
     row, line = block.first_line - 1, lines[block.first_line - 1]
     indent = line[: len(line) - len(line.lstrip())]
     start = (row, len(indent.encode(errors="replace")))

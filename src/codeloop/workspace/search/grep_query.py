@@ -37,7 +37,7 @@ class GrepQuery(Struct, frozen=True):
     """The inputs of a search.
 
     `include`: a glob for paths (`!` before it excludes); `lines_before`, `lines_after`: around a match;
-    `is_plain_text`: so the pattern is no regular expression; `max_shown_matches`: of how many matches in a file the
+    `is_plain_text`: so the pattern is not a regular expression; `max_shown_matches`: of how many matches in a file the
     lines are kept; `links`: relative paths of links below the folder that are followed.
     """
 

@@ -68,7 +68,7 @@ class RecordReader:
 
 
 def _parse_line(head: bytes, tail: bytes) -> FoundLine | None:
-    """Parse a record, given by its start and, of a long one, the part from its numbers on; None: it is no match."""
+    """Parse a record, given by its start and, of a long one, the part from its numbers on; None: it is not a match."""
     start = re.match(_RECORD_START, head)
     if start is None:
         return None

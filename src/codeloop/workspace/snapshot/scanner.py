@@ -22,6 +22,7 @@ from codeloop.schema.limits import (
 from codeloop.workspace.git.ignore_patterns import is_ignored
 from codeloop.workspace.snapshot.blob import Unreadable, read_contents, read_regular_file, to_git_mode
 from codeloop.workspace.snapshot.file_jobs import ScanRefused, ScanStopped
+from codeloop.workspace.snapshot.ignored_copies import IgnoredCopies
 from codeloop.workspace.snapshot.object_batch import ObjectBatch
 from codeloop.workspace.snapshot.object_store import FOLDER_MODE, ObjectStore, TreeEntry
 from codeloop.workspace.snapshot.rebuildable import GENERATED_NAMES, is_omitted_build, is_rebuildable
@@ -83,6 +84,7 @@ class Scanner:
         self.skipped: dict[str, dict[str, str]] = {}
         # Blobs of the repository that a scan found replaced -> their size on the disk.
         self.replaced: dict[str, int] = {}
+        self.copies = IgnoredCopies(self._root)
         self.watch: InotifyWatch | None = None
         self._is_unwatchable = False
         self._repositories = TreeRepositories(self._root, options.excludes, with_index=not self.cache.is_complete)
@@ -311,6 +313,8 @@ class Scanner:
             return
         is_tracked = old is not None or index_entry is not None
         if not is_tracked and self._omit_or_count(folder, path, name, scan_pass):
+            if not is_rebuildable(path):
+                self.copies.keep(join_relative(path, name), info)
             return
         self._read_file(path, name, info, scan_pass, is_tracked=is_tracked)
 

@@ -25,6 +25,7 @@ from codeloop.workspace.snapshot.file_jobs import FileJobs, JobFailure, ScanRefu
 from codeloop.workspace.snapshot.object_store import ObjectStore, TreeEntry
 
 if TYPE_CHECKING:
+    from codeloop.workspace.snapshot.ignored_copies import IgnoredCopy
     from codeloop.workspace.snapshot.open_steps import OpenSteps
     from codeloop.workspace.snapshot.scanner import Scanner
     from codeloop.workspace.snapshot.stat_cache import StatCacheFile
@@ -190,6 +191,15 @@ class Snapshots:
                 return None
             raise
         return TreeEntry(to_git_mode(info.st_mode), self.objects.put_blob(data))
+
+    def keeps(self, path: Path) -> bool:
+        """Return whether there is a copy of a file that git ignores, in case a command changes it."""
+        name = self.make_relative(path) if self._scanner is not None else None
+        return name is not None and self._scanner is not None and self._scanner.copies.holds(name)
+
+    def take_changed_copies(self) -> "dict[str, IgnoredCopy]":
+        """Return the copies of ignored files that have changed since they were made; the next scan makes new ones."""
+        return self._scanner.copies.take_changed() if self._scanner is not None else {}
 
     def find_size(self, blob: str) -> int | None:
         """Return the size on the disk of the file of a blob that only the user's repository has; None: unknown."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import msgspec
 
-from codeloop.workspace.snapshot.blob import Unreadable
+from codeloop.workspace.snapshot.blob import Unreadable, to_git_mode
 from codeloop.workspace.snapshot.file_jobs import JobFailure
 from codeloop.workspace.snapshot.object_store import EMPTY_TREE, TreeEntry
 from codeloop.workspace.snapshot.open_steps import HEARTBEAT_SECONDS, OpenStep
@@ -72,6 +72,10 @@ class StepRecorder:
             await self._record_files_before(paths)
         self._store_record()
 
+    def keeps(self, path: Path) -> bool:
+        """Return whether undo could bring a file back that git ignores, if a command changed it now."""
+        return self._base is not None and self._snapshots.keeps(path)
+
     async def _record_files_before(self, paths: Collection[Path]) -> None:
         names = {name for path in paths if (name := self._snapshots.make_relative(path)) is not None}
         stored = await self._snapshots.jobs.run_job(lambda: self._store_entries_before(names))
@@ -89,6 +93,7 @@ class StepRecorder:
         self._snapshots.mark_changed()
         after: Snapshot | None = None
         if self._base is not None:
+            await self._snapshots.jobs.run_job(self._add_changed_copies)
             snapshot = await self._snapshots.take(tuple(self._entries))
             if isinstance(snapshot, Snapshot):
                 after = snapshot
@@ -207,6 +212,15 @@ class StepRecorder:
         self._add_omitted(snapshot, is_before=True)
         self._note_omissions(snapshot)
 
+    def _add_changed_copies(self) -> None:
+        """Add the files that git ignores, that commands have changed, and of which there is a copy."""
+        objects = self._snapshots.objects
+        for path, copy in self._snapshots.take_changed_copies().items():
+            # A file that a call named once is in all later snapshots.
+            is_known = path in self._entries or (self._base and find_entry(objects, self._base, path) is not None)
+            if not is_known:
+                self._entries[path] = TreeEntry(to_git_mode(copy.mode), objects.put_blob(copy.data))
+
     def _note_omissions(self, snapshot: Snapshot) -> None:
         omitted = snapshot.omitted
         if omitted:
@@ -295,6 +309,11 @@ class UnrecordedStep:
     def __init__(self, root: Path) -> None:
         self._root = root
         self._unrecorded: dict[str, str] = {}
+
+    def keeps(self, path: Path) -> bool:
+        """Return False: nothing is kept."""
+        _ = path
+        return False
 
     async def record_before(self, paths: Collection[Path] | None = None, *, include_ignored: bool = False) -> None:
         """Record which files a call may change; `include_ignored` makes no difference."""

@@ -308,7 +308,7 @@ async def test_a_list_of_deployments_that_is_not_utf_8_is_no_list(tmp_path: Path
         serving(http(b'{"data":[{"id":"\xff"}]}')) as (url, _),
         opened(tmp_path, {"azure": {"baseURL": f"{url}/openai/v1"}}) as client,
     ):
-        assert "its answer is no list of deployments" in await azure(client, **KEYED)
+        assert "its answer is not a list of deployments" in await azure(client, **KEYED)
 
 
 async def test_a_key_that_azure_refuses_is_not_stored(tmp_path: Path) -> None:

@@ -207,4 +207,4 @@ async def test_a_model_that_a_server_asks_for_costs_what_it_costs_within_the_lim
         assert tokens.output >= 500, "the session's sums include it"
         await it.prompt(limits=RunLimits(tokens=100))
         assert "Hi!" not in it.results()[1]
-        assert "It was not done. The subagent stopped: The limit of 0 tokens is reached" in it.results()[1]
+        assert "Not run: the limit of 100 tokens is reached" in it.results()[1]

@@ -10,10 +10,11 @@ import pytest
 from codeloop.agent.request import spending_sums
 from codeloop.app.project import open_project
 from codeloop.client.local import LocalClient
+from codeloop.client.slash.reports import format_cost_report
 from codeloop.model.testing.script import ScriptedAnswer
 from codeloop.schema.api.session_inputs import PROMPT, Prompt, TextPartInput
-from codeloop.schema.api.session_reports import SESSION_STATS, Stats, StatsQuery
-from codeloop.schema.api.session_requests import SESSION_FORK, ForkSession
+from codeloop.schema.api.session_reports import SESSION_COST, SESSION_STATS, Stats, StatsQuery
+from codeloop.schema.api.session_requests import SESSION_FORK, ForkSession, SessionId
 from codeloop.schema.errors import OperationError
 from codeloop.schema.event import PartInfo, PartUpdated, StoredEvent, make_message_updated, make_session_created
 from codeloop.schema.ids import new_id, now_ms
@@ -129,6 +130,9 @@ async def test_a_fork_costs_nothing_by_itself(tmp_path: Path) -> None:
         copy = await it.client.call(SESSION_FORK, ForkSession(session_id=made.id))
         assert copy.cost == 0.5
         assert (await stats(it)).total.cost == 0.5
+        costs = await it.client.call(SESSION_COST, SessionId(session_id=copy.id))
+        assert (costs.cost, costs.before) == (0.0, 0.5)
+        assert format_cost_report(costs)[-1].startswith("Not in it: $0.5000 that was paid before")
 
 
 async def test_all_projects_are_added_up_and_what_can_not_be_read_is_named(tmp_path: Path) -> None:

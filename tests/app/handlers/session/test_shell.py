@@ -66,6 +66,15 @@ async def refused(wait: Any) -> OperationError:
     return raised.value
 
 
+async def test_a_session_of_commands_is_titled_by_the_first_until_there_is_a_prompt(tmp_path: Path) -> None:
+    async with open_scripted_project(tmp_path, [DONE]) as it:
+        await run(it, "echo hi\necho there")
+        await run(it, "true")
+        assert it.view().session.title == "!echo hi"
+        await it.prompt("mend it")
+        assert it.view().session.title == "mend it"
+
+
 async def test_a_command_is_stored_as_a_message_and_a_call_and_no_model_is_asked(tmp_path: Path) -> None:
     async with open_scripted_project(tmp_path, []) as it:
         answer = await run(it, "echo hi")

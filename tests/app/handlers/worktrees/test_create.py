@@ -164,3 +164,43 @@ async def test_a_copy_is_removed_by_force_only_when_it_holds_something(tmp_path:
         assert await remove(it, folder, path, force=True) is None
         assert not folder.exists()
         assert (await it.post(path, {**body, "strategy": "copy"}, 400))["name"] == "ProjectCopyError"
+
+
+@pytest.mark.slow
+async def test_a_tree_is_in_a_folder_of_its_projects_name_and_an_id_stands_there_for_a_second_project(
+    tmp_path: Path,
+) -> None:
+    repository(tmp_path / "work", FILES)
+    second = repository(tmp_path / "two" / "work", {"b.txt": "two\n"})
+    async with served(tmp_path) as it:
+        folder = await make(it, name="login")
+        assert folder.parts[-3:] == ("codeloop-worktrees", "work", "login")
+        headers = {"x-opencode-directory": str(second)}
+        made = (await it.http.post(PATH, json={"name": "login"}, headers=headers)).json()
+        commit = git(second, "rev-list", "--max-parents=0", "HEAD").strip()
+        assert Path(made["directory"]).parts[-2:] == (f"work-{commit[:8]}", "login")
+        assert (await it.http.get(PATH, headers=headers)).json() == [made["directory"]]
+        assert await it.get(PATH) == [str(folder)]
+        inner = (await it.http.post(PATH, json={"name": "in"}, headers={"x-opencode-directory": str(folder)})).json()
+        assert inner["directory"] == str(folder.with_name("in")), "a tree of a tree is the project's too"
+
+
+@pytest.mark.slow
+async def test_a_tree_that_an_older_version_made_is_still_found_used_and_removed(tmp_path: Path) -> None:
+    root = repository(tmp_path / "work", FILES)
+    async with served(tmp_path) as it:
+        new = await make(it, name="new")
+        old = new.parent.with_name(git(root, "rev-list", "--max-parents=0", "HEAD").strip()) / "old"
+        old.parent.mkdir()
+        git(root, "worktree", "add", "-q", "-b", "codeloop/old", str(old))
+        record = (new.parent / "new.json").read_text().replace("new", "old")
+        (old.parent / "old.json").write_text(record)
+        assert sorted(await it.get(PATH)) == sorted([str(new), str(old)])
+        rows = {row["name"]: row["directory"] for row in await it.get("/worktree")}
+        assert rows == {"new": str(new), "old": str(old)}
+        again = await make(it, name="old")
+        assert again.parent == new.parent
+        assert again.name.startswith("old-"), "its name is taken"
+        assert await remove(it, old) is True
+        assert list(old.parent.iterdir()) == []
+        assert sorted(await it.get(PATH)) == sorted([str(new), str(again)])

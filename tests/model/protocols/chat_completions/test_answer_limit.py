@@ -62,7 +62,7 @@ def test_a_service_that_cuts_answers_short_is_told_what_the_model_can_say() -> N
 
 
 def test_a_limit_leaves_room_for_the_request() -> None:
-    """A service refuses a request that would be too long with its answer; base64 of images is no text."""
+    """A service refuses a request that would be too long with its answer; base64 of images is not text."""
     large = ModelRequest(system="x" * 180_000, messages=HELLO)
     assert 1_024 <= limits_in("mine/m", large, limit=LIMIT)["max_tokens"] < 5_000
     assert limits_in("mine/m", ModelRequest(system="x" * 190_000, messages=HELLO), limit=LIMIT) == {}

@@ -7,10 +7,18 @@ import pytest
 from codeloop.kit.text.diff import make_unified_diff
 from codeloop.tui.render.diff.diff_renderer import DiffRenderer, compare_words
 from codeloop.tui.render.diff.patch import parse_patches
+from codeloop.tui.render.diff.quoted_diff import draw_quoted_diff
 from tests.tui.drawing import canvas, check, plain, styled
 
 OLD = "def f():\n    return one\n\nlast\n"
 NEW = "def f():\n    return two\n    more\n\nlast\n"
+
+
+def test_a_quoted_diff_of_one_file_names_it_where_that_is_wanted() -> None:
+    patch = make_unified_diff("/p/a.py", OLD, NEW).patch
+    named = plain(draw_quoted_diff(patch, canvas(40), names_one=True)).split("\n")
+    assert "a.py  +2 -1" in named[0]
+    assert "a.py" not in plain(draw_quoted_diff(patch, canvas(40)))
 
 
 def drawn(old: str, new: str, width: int = 40, **given: Any) -> str:

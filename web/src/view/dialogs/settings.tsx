@@ -14,7 +14,7 @@ import { McpServers } from "./mcp";
 const PROFILES: Record<string, string> = {
   ask: "reads without asking; asks before it edits or runs anything",
   auto: "edits in the project, runs in the sandbox; asks beyond both",
-  plan: "reads and plans; changes nothing",
+  "read-only": "reads and plans; changes nothing",
   yolo: "does everything without asking",
 };
 
@@ -81,7 +81,9 @@ function ThisBrowser() {
 function ThisSession({ settings }: { settings: Record<string, unknown> }) {
   const session = current.value;
   if (!session) return null;
-  const profile = String(session.metadata?.["profile"] ?? settings["profile"] ?? "auto");
+  const name = String(session.metadata?.["profile"] ?? settings["profile"] ?? "auto");
+  // Its former name, in older sessions and configurations.
+  const profile = name === "plan" ? "read-only" : name;
   const change = (value: string): void =>
     void attempt(async () => {
       await ask("PATCH", `/session/${session.id}`, { body: { metadata: { ...session.metadata, profile: value } }, directory: session.directory });

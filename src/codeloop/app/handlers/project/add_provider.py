@@ -52,7 +52,9 @@ def _make_entry(args: AddProvider) -> JSON:
     """Return the entry for the configuration. Raises OperationError for invalid values."""
     _check_key(args.key)
     if not re.fullmatch(_PROVIDER_ID, args.provider_id):
-        raise OperationError("BadRequest", "A provider is called by small letters, digits, dots and hyphens.")
+        raise OperationError(
+            "BadRequest", "A provider's name may contain lower-case letters, digits, dots, underscores and hyphens."
+        )
     if not args.models or any(
         not each.isprintable() or not 0 < len(each) <= _MAX_MODEL_NAME_CHARS for each in args.models
     ):
@@ -69,4 +71,4 @@ def _make_entry(args: AddProvider) -> JSON:
 
 def _check_key(key: str) -> None:
     if key and not is_valid_key(key):
-        raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")
+        raise OperationError("BadRequest", "That is not a valid key. A key is one word of printable ASCII characters.")

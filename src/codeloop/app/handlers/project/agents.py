@@ -27,7 +27,7 @@ async def list_skills(project: Project, _args: NoArguments) -> list[Skill]:
 
 
 async def list_commands(project: Project, _args: NoArguments) -> list[Command]:
-    """Return the commands sorted by name, except `compact`, which is no prompt. The template of a skill is its text."""
+    """Return the commands sorted by name, without `compact`, which is not a prompt. A skill's template is its text."""
     commands = sorted(find_commands(project).items())
     return [_add_skill_text(project, command) for _, command in commands if command != COMPACT_COMMAND]
 

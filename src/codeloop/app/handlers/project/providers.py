@@ -118,7 +118,7 @@ async def set_auth(project: Project, args: SetAuth) -> bool:
         raise OperationError("BadRequest", f"{problem} {other}")
     key = args.auth.key.strip()
     if not is_valid_key(key):
-        raise OperationError("BadRequest", "That is no key: it must be one word of plain characters.")
+        raise OperationError("BadRequest", "That is not a valid key. A key is one word of printable ASCII characters.")
     store_key = project.providers.credentials.store_key
     try:
         await asyncio.to_thread(store_key, provider.id, key, url, in_keyring=args.auth.keyring)

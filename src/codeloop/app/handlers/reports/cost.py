@@ -14,6 +14,8 @@ from codeloop.schema.errors import CodeloopError, SessionNotFound
 from codeloop.schema.message import NO_TOKENS, Session, Tokens
 from codeloop.store.ledger import PaidRequest, open_ledger
 
+_LEAST_COST = 1e-6
+
 
 async def sum_cost(project: Project, args: SessionId) -> SessionCost:
     """Return the usage of a session and its subagents, by model. Raises OperationError: no such session."""
@@ -41,7 +43,15 @@ async def sum_cost(project: Project, args: SessionId) -> SessionCost:
         models=sorted(models, key=lambda each: (-each.cost, each.model)),
         subagents=sorted(_sum_subagents(session, family, requests), key=lambda each: -each.cost),
         discarded=sum(each.cost for each in requests if not each.is_kept),
+        before=_find_cost_before(session, requests),
     )
+
+
+def _find_cost_before(session: Session, requests: Sequence[PaidRequest]) -> float:
+    """Return the dollars of a session's sum that were paid elsewhere: before it was copied, or imported."""
+    rest = (session.cost or 0.0) - sum(each.cost for each in requests)
+    # Sums of fractions differ in their last digits.
+    return rest if rest >= _LEAST_COST else 0.0
 
 
 def _read_requests(path: Path, session_id: str, family_ids: Sequence[str]) -> list[PaidRequest]:

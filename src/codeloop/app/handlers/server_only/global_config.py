@@ -53,7 +53,7 @@ def _load_config(settings: ProjectSettings) -> LoadedConfig:
     # A directory that does not exist: no project's file is found there, and there is nothing to distrust.
     nowhere = settings.paths.state / "no-project"
     project_root = ProjectRoot(nowhere, nowhere, GLOBAL_PROJECT_ID, None)
-    # Files and settings that variables name are no part of the user's configuration file either.
+    # Files and settings that variables name are not part of the user's configuration file either.
     variables = ("CODELOOP_CONFIG", "OPENCODE_CONFIG", "CODELOOP_CONFIG_CONTENT", "OPENCODE_CONFIG_CONTENT")
     environment = {name: value for name, value in settings.environment.items() if name not in variables}
     return load_config(project_root, settings.paths, environment=environment, trusted=True)

@@ -20,7 +20,7 @@ async def list_moved_folders(project: Project, _args: NoArguments) -> list[Moved
 
 
 async def adopt_folder(project: Project, args: AdoptFolder) -> list[Session]:
-    """Take over the sessions of a folder that is gone; return those that are no subagents'.
+    """Take over the sessions of a folder that is gone; return those that are not subagents'.
 
     Raises OperationError (NotFoundError) for a path that is not absolute, has no sessions, or is still a folder: there
     is no such folder to take over from then.

@@ -225,4 +225,4 @@ def _check_times(times: Sequence[int], location: str) -> None:
 
 
 def _make_error(location: str, what: str) -> OperationError:
-    return OperationError("BadRequest", f"This is no session as `export` writes it: {what}, at {location}.")
+    return OperationError("BadRequest", f"This is not a session as `export` writes it: {what}, at {location}.")

@@ -5,6 +5,7 @@ import asyncio
 from codeloop.agent.answer.answer_lifecycle import make_answer
 from codeloop.agent.calls.call_context import CallContext
 from codeloop.agent.engine import TurnSettings
+from codeloop.agent.title import store_command_title
 from codeloop.app.handlers.changes.final_undo import make_discard_events
 from codeloop.app.handlers.session.store_prompt import check_ids, make_user_message
 from codeloop.app.handlers.session.turn_settings import choose_agent, choose_model, make_turn_settings
@@ -125,6 +126,7 @@ class _UserCommand:
         # The undo became final, so its diff is empty now.
         if discarded:
             store.publish_live(make_session_diff(message.session_id, []))
+        store_command_title(self._project.engine, message.session_id, self._line)
         info = make_answer(self._project.engine, message.session_id, message)
         part = ToolPart(
             id=new_id("prt"),

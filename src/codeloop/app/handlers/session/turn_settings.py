@@ -4,7 +4,7 @@ from collections.abc import Generator, Iterable
 from contextlib import contextmanager, suppress
 
 from codeloop.agent.engine import TurnSettings
-from codeloop.agent.moves import compute_compaction_threshold, count_used_tokens
+from codeloop.agent.moves import compute_compaction_threshold
 from codeloop.agent.request.shared_budget import SharedBudget
 from codeloop.app.project import Project
 from codeloop.kit.jsonc import KeyPath
@@ -14,7 +14,14 @@ from codeloop.schema.api.agents import Agent
 from codeloop.schema.api.session_inputs import Prompt, RunLimits, RunShell
 from codeloop.schema.errors import CodeloopError
 from codeloop.schema.live_events import Toast, ToastShown
-from codeloop.schema.message import ModelRef, Session, UserMessage, format_model_ref, parse_model_ref
+from codeloop.schema.message import (
+    ModelRef,
+    Session,
+    UserMessage,
+    count_used_tokens,
+    format_model_ref,
+    parse_model_ref,
+)
 from codeloop.schema.wire import replace
 
 

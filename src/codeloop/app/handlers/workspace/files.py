@@ -63,7 +63,7 @@ async def list_folder(project: Project, args: FileQuery) -> list[FileNode]:
         except FileNotFoundError as error:
             raise OperationError("NotFoundError", f"Folder not found: {args.path}") from error
         except FileRefused as error:
-            raise OperationError("BadRequest", f"{args.path} is no folder that can be listed.") from error
+            raise OperationError("BadRequest", f"{args.path} is not a folder that can be listed.") from error
         except OSError as error:
             raise _make_read_error(args.path, error) from error
         directory = project.workspace.directory

@@ -8,7 +8,7 @@ import os
 from pathlib import Path
 
 from codeloop.app.handlers.workspace.vcs import COPY_STRATEGY
-from codeloop.app.handlers.worktrees.folder import find_project_worktrees_folder
+from codeloop.app.handlers.worktrees.folder import list_project_folders
 from codeloop.app.handlers.worktrees.names import choose_free_name, make_name_from_text, to_name
 from codeloop.app.handlers.worktrees.open_worktrees import open_worktrees
 from codeloop.app.handlers.worktrees.running_sessions import check_idle
@@ -34,7 +34,7 @@ async def create_copy(project: Project, args: CreateProjectCopy) -> ProjectCopy:
     parent = Path(args.directory)
     if not parent.is_absolute() or "\0" in args.directory:
         raise _make_copy_error(f"{args.directory!r} is not an absolute path.")
-    folder = Path(os.path.normpath(parent)) / choose_free_name(parent, to_name(args.name or "") or make_slug())
+    folder = Path(os.path.normpath(parent)) / choose_free_name(to_name(args.name or "") or make_slug(), parent)
     try:
         await asyncio.to_thread(folder.parent.mkdir, parents=True, exist_ok=True)
         await open_worktrees(project, "ProjectCopyError").add(folder.resolve(), None)
@@ -62,7 +62,7 @@ async def refresh_copies(_project: Project, _args: RefreshProjectCopies) -> None
 async def name_copy(project: Project, args: GenerateCopyName) -> CopyName:
     """Return a free name for a copy, made from the first meaningful words of the context, or random; asks no model."""
     name = make_name_from_text(args.context or "") or make_slug()
-    return CopyName(name=choose_free_name(find_project_worktrees_folder(project.settings.paths, args.project_id), name))
+    return CopyName(name=choose_free_name(name, *list_project_folders(project.settings.paths, args.project_id)))
 
 
 def _make_copy_error(message: str, *, is_force_needed: bool = False) -> OperationError:

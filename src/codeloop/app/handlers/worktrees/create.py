@@ -6,10 +6,16 @@ A new work tree gets ignored files such as `.env`, its submodules, the project's
 import asyncio
 import os
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from codeloop.app.handlers.worktrees.fill import fill_worktree
-from codeloop.app.handlers.worktrees.folder import find_worktrees_folder, list_worktrees
+from codeloop.app.handlers.worktrees.folder import (
+    find_tree_folder,
+    list_worktrees,
+    list_worktrees_folders,
+    make_worktrees_folder,
+)
 from codeloop.app.handlers.worktrees.names import MAX_NAME_CHARS, MAX_NAME_TRIES, to_name
 from codeloop.app.handlers.worktrees.open_worktrees import open_worktrees
 from codeloop.app.handlers.worktrees.records import WorktreeRecord, delete_record, write_record
@@ -40,17 +46,18 @@ async def list_worktree_folders(project: Project, _args: NoArguments) -> list[st
 
 async def create_worktree(project: Project, args: CreateWorktree) -> Worktree:
     """Make a work tree with a new branch, and run its setup commands. Raises OperationError."""
-    trees, parent = open_worktrees(project, "WorktreeNotGitError"), find_worktrees_folder(project)
-    name = await _choose_tree_name(trees, parent, args.name)
+    trees = open_worktrees(project, "WorktreeNotGitError")
+    name = await _choose_tree_name(trees, list_worktrees_folders(project), args.name)
     try:
         record = await _make_record(trees, name, args.base)
+        await asyncio.to_thread(make_worktrees_folder, project)
         # Before git starts, so that a work tree that is cut off half-way is found and cleared away.
         await asyncio.to_thread(write_record, project, record)
         await fault_injection.pass_point_async("worktree.record")
         sparse = args.sparse if args.sparse is not None else project.settings.config.worktree.sparse
         notes = await _check_out(project, trees, record, sparse)
         await fault_injection.pass_point_async("worktree.checkout")
-        folder = parent / name
+        folder = find_tree_folder(project, name)
         files_to_ask_about, more_notes = await fill_worktree(project, trees.git, Git(folder, trees.environment))
         await fault_injection.pass_point_async("worktree.ready")
         await asyncio.to_thread(write_record, project, replace(record, state="ready"))
@@ -97,7 +104,7 @@ async def _make_record(trees: Worktrees, name: str, base: str | None) -> Worktre
 
 async def _check_out(project: Project, trees: Worktrees, record: WorktreeRecord, sparse: list[str]) -> list[str]:
     """Have git make the work tree; return notes for the user. On WorktreeRefused or GitFailed nothing is left of it."""
-    folder, started_at = find_worktrees_folder(project) / record.name, time.monotonic()
+    folder, started_at = find_tree_folder(project, record.name), time.monotonic()
     try:
         try:
             await trees.add(folder, record.branch, record.start, sparse)
@@ -125,14 +132,14 @@ async def _check_out(project: Project, trees: Worktrees, record: WorktreeRecord,
     return [*notes, f"Checking out all files took {seconds:.0f} s. {how}, checks out only the folders that you name."]
 
 
-async def _choose_tree_name(trees: Worktrees, parent: Path, wanted: str | None) -> str:
+async def _choose_tree_name(trees: Worktrees, folders: Sequence[Path], wanted: str | None) -> str:
     """Return a name that no work tree, record or branch has; after MAX_NAME_TRIES taken ones, the next one unchecked.
 
     Raises OperationError.
     """
     name = to_name(wanted or "") or make_slug()
     for _ in range(MAX_NAME_TRIES):
-        is_taken = os.path.lexists(parent / name) or os.path.lexists(parent / f"{name}.json")
+        is_taken = any(os.path.lexists(each / name) or os.path.lexists(each / f"{name}.json") for each in folders)
         try:
             if not is_taken and await trees.git.resolve_commit(f"refs/heads/codeloop/{name}") is None:
                 return name

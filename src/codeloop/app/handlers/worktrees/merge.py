@@ -2,7 +2,7 @@
 
 import asyncio
 
-from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
+from codeloop.app.handlers.worktrees.folder import find_tree_folder
 from codeloop.app.handlers.worktrees.open_worktrees import open_worktrees
 from codeloop.app.handlers.worktrees.records import WorktreeRecord, find_record
 from codeloop.app.handlers.worktrees.running_sessions import check_idle
@@ -75,7 +75,7 @@ def _describe_merge(into: str, merged: MergeResult, committed: list[str]) -> Wor
 async def _find_ready_worktree(project: Project, name: str) -> tuple[WorktreeRecord, Git]:
     """Return the record and git of a ready work tree in which no turn runs. Raises OperationError."""
     record = await asyncio.to_thread(find_record, project, name)
-    folder = find_worktrees_folder(project) / record.name
+    folder = find_tree_folder(project, record.name)
     if record.state != "ready" or not folder.is_dir():
         raise OperationError("BadRequest", f"{record.name} is not whole. `codeloop worktree remove` clears it away.")
     check_idle(project, folder)

@@ -31,13 +31,13 @@ def make_name_from_text(text: str) -> str:
     return to_name(" ".join(words[:_MAX_WORDS]))
 
 
-def choose_free_name(folder: Path, name: str) -> str:
-    """Return a name that no entry of a folder has: the given one, or the given one with random words appended.
+def choose_free_name(name: str, *folders: Path) -> str:
+    """Return a name that no entry of the folders has: the given one, or the given one with random words appended.
 
     The name after MAX_NAME_TRIES taken ones is returned unchecked; creating its folder fails if it is taken, too.
     """
     for _ in range(MAX_NAME_TRIES):
-        if not os.path.lexists(folder / name):
+        if not any(os.path.lexists(folder / name) for folder in folders):
             return name
         name = f"{name[:MAX_NAME_CHARS]}-{make_slug()}"
     return name

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Literal
 
 from codeloop.app.handlers.workspace.vcs import DIFF_CONTEXT_LINES, list_file_diffs
-from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
+from codeloop.app.handlers.worktrees.folder import find_tree_folder
 from codeloop.app.handlers.worktrees.open_worktrees import open_worktrees
 from codeloop.app.handlers.worktrees.records import WorktreeRecord, find_record, read_records
 from codeloop.app.handlers.worktrees.running_sessions import list_running_sessions
@@ -40,7 +40,7 @@ async def describe_worktrees(project: Project, _args: NoArguments) -> list[Workt
 async def diff_worktree(project: Project, args: WorktreeName) -> WorktreeDiff:
     """Compare a work tree with the commit at which it left its base. Raises OperationError, GitFailed."""
     record = await asyncio.to_thread(find_record, project, args.name)
-    tree = Git(find_worktrees_folder(project) / record.name, project.workspace.environment)
+    tree = Git(find_tree_folder(project, record.name), project.workspace.environment)
     if find_git_folder(tree.root) is None:
         raise OperationError(
             "BadRequest", f"The folder of {record.name} is gone. `codeloop worktree remove` forgets it."
@@ -70,7 +70,7 @@ async def find_branch_point(tree: Git, record: WorktreeRecord) -> str:
 
 async def _describe_worktree(project: Project, record: WorktreeRecord) -> WorktreeOverview:
     """Return the state of a work tree. If git fails, `error` has its message."""
-    folder = find_worktrees_folder(project) / record.name
+    folder = find_tree_folder(project, record.name)
     row = WorktreeOverview(
         name=record.name,
         directory=str(folder),

@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from codeloop.app.handlers.worktrees.folder import find_worktrees_folder
+from codeloop.app.handlers.worktrees.folder import find_tree_folder, list_worktrees_folders
 from codeloop.app.project import Project
 from codeloop.config.files import write_private
 from codeloop.kit.git import find_common_folder, find_git_folder
@@ -43,40 +43,52 @@ class WorktreeRecord(Wire):
 
 def write_record(project: Project, record: WorktreeRecord) -> None:
     """Store a record. Blocks. Raises OSError."""
-    write_private(find_worktrees_folder(project) / f"{record.name}.json", msgspec.json.encode(record).decode())
+    write_private(_get_record_file(project, record.name), msgspec.json.encode(record).decode())
 
 
 def delete_record(project: Project, name: str) -> None:
     """Delete the record of a work tree. Blocks. Raises OSError."""
-    (find_worktrees_folder(project) / f"{name}.json").unlink(missing_ok=True)
+    _get_record_file(project, name).unlink(missing_ok=True)
+
+
+def _get_record_file(project: Project, name: str) -> Path:
+    folder = find_tree_folder(project, name)
+    return folder.with_name(f"{folder.name}.json")
 
 
 def read_records(project: Project) -> list[WorktreeRecord]:
     """Return the records of the project's work trees, by name; a work tree without a record gets an empty one. Blocks.
 
-    Clones of one repository share this folder. Work trees of another clone are left out.
+    Clones of one repository share its folders. Work trees of another clone are left out.
     """
-    parent, repository = find_worktrees_folder(project), _find_repository(project.settings.project_root.root)
+    repository = _find_repository(project.settings.project_root.root)
+    worktree_records: dict[str, WorktreeRecord] = {}
+    for folder in list_worktrees_folders(project):
+        for record in _read_folder(folder):
+            if _find_repository(folder / record.name) in (None, repository):
+                worktree_records.setdefault(record.name, record)
+    return [worktree_records[name] for name in sorted(worktree_records)]
+
+
+def _read_folder(folder: Path) -> list[WorktreeRecord]:
+    """Return the records in a folder of work trees; a work tree without a record gets an empty one. Blocks."""
     worktree_records: dict[str, WorktreeRecord] = {}
     with suppress(OSError):
-        for entry in sorted(parent.iterdir()):
+        for entry in sorted(folder.iterdir()):
             if entry.suffix == ".json":
                 with suppress(OSError, *DECODE_ERRORS):
                     record = msgspec.json.decode(read_start(entry, _MAX_RECORD_BYTES), type=WorktreeRecord)
                     worktree_records[record.name] = record
             elif (entry / ".git").is_file():
                 worktree_records.setdefault(entry.name, WorktreeRecord(name=entry.name))
-    own_records = (
-        each for each in worktree_records.values() if _find_repository(parent / each.name) in (None, repository)
-    )
-    return sorted(own_records, key=lambda each: each.name)
+    return list(worktree_records.values())
 
 
 def find_record(project: Project, name: str) -> WorktreeRecord:
     """Return the record of the work tree with this name, branch or folder. Blocks. Raises OperationError."""
-    records, parent = read_records(project), find_worktrees_folder(project)
+    records = read_records(project)
     for record in records:
-        if name in {record.name, record.branch, str(parent / record.name)}:
+        if name in {record.name, record.branch, str(find_tree_folder(project, record.name))}:
             return record
     names = ", ".join(each.name for each in records[:_MAX_NAMES])
     raise OperationError(

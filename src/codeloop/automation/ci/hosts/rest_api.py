@@ -63,7 +63,7 @@ class RestApi:
             answer = await self._send("GET", next_path, None)
             body: object = answer.body
             if not isinstance(body, list):
-                raise HostProblem(f"{self._name} answered {path} with something that is no list.", answer.status)
+                raise HostProblem(f"{self._name} answered {path} with something that is not a list.", answer.status)
             rows += to_list(body)
             next_path = self._read_next_page(answer)
             if next_path is None:
@@ -156,7 +156,7 @@ class RestApi:
             return HostAnswer(response.status, response.headers, decode_json(bytes(text)) if text.strip() else None)
         except DECODE_ERRORS:
             if response.status < 400:
-                raise HostProblem(f"{self._name} answered {path} with something that is no JSON.") from None
+                raise HostProblem(f"{self._name} answered {path} with something that is not JSON.") from None
             # A proxy in front of the host may explain an error in HTML.
             return HostAnswer(response.status, response.headers, None)
 

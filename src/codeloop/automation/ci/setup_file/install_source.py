@@ -68,7 +68,7 @@ def read_clone(folder: Path) -> InstallSource:
     git_folder = find_git_folder(folder)
     commit = _read_git(folder, "rev-parse", "HEAD") if git_folder else ""
     if git_folder is None or not commit:
-        raise _refuse(f"{folder}, from which it was installed, is no clone of git")
+        raise _refuse(f"{folder}, from which it was installed, is not a clone of git")
     branches = _read_git(folder, "for-each-ref", "--contains", commit, "--format=%(refname:lstrip=2)", "refs/remotes")
     if not branches:
         raise _refuse(f"no branch of a remote has commit {commit[:12]} of {folder}. Push it, or name another")

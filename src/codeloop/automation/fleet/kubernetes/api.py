@@ -112,7 +112,7 @@ class KubernetesApi:
         except NetworkError as error:
             raise ApiProblem(f"The watch was cut ({error.kind}).") from None
         except DECODE_ERRORS:
-            raise ApiProblem("The API sent a change that is no JSON.") from None
+            raise ApiProblem("The API sent a change that is not JSON.") from None
         finally:
             response.close()
 
@@ -170,7 +170,7 @@ class KubernetesApi:
             return decode_json(await self._fetch(method, path, body, query), dict[str, Any])
         except DECODE_ERRORS:
             raise ApiProblem(
-                f"{self._access.url} answered with something that is no object. Is it a cluster?"
+                f"{self._access.url} answered with something that is not an object. Is it a cluster?"
             ) from None
 
     async def _fetch(self, method: str, path: str, body: JSON | None, query: Mapping[str, str] | None) -> bytes:

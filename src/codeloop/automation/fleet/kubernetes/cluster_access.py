@@ -90,7 +90,7 @@ def read_kubeconfig(file: Path, context: str = "", namespace: str = "") -> Clust
             f"{file} can't be read ({error.strerror}). KUBECONFIG names another file of a cluster's access."
         ) from error
     except (ValueError, yaml.YAMLError) as error:
-        raise CodeloopError(f"{file} is no kubeconfig: {error}") from error
+        raise CodeloopError(f"{file} is not a kubeconfig: {error}") from error
     context_name = context or config.current_context
     entry = _find_entry(file, "context", context_name, config.contexts).context or {}
     cluster = _find_entry(file, "cluster", entry.get("cluster", ""), config.clusters).cluster or {}

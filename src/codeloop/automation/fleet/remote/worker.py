@@ -48,7 +48,7 @@ class CoordinatorConnection:
             return msgspec.json.decode(line, type=Order)
         except msgspec.DecodeError as error:
             raise UsageProblem(
-                f"This is no job: {error}. `codeloop fleet run --on ssh:HOST` starts a worker."
+                f"This is not a job: {error}. `codeloop fleet run --on ssh:HOST` starts a worker."
             ) from error
 
     def read_bundle(self, file: Path, size: int) -> None:

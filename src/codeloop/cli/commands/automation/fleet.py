@@ -48,7 +48,7 @@ MESSAGE_CHARS = 70
 
 @click.group(cls=CommandGroup)
 def fleet() -> None:
-    """Do a table of jobs, each once, in clones of their own."""
+    """Run a table of jobs, each exactly once and in its own clone."""
 
 
 @fleet.command()
@@ -61,8 +61,14 @@ def fleet() -> None:
     metavar="PLACE",
     help="`here`, `ssh:[USER@]HOST[:PORT]`, `ray:ADDRESS`; repeatable.",
 )
-@click.option("--at-once", type=click.IntRange(1, 1_000), default=4, show_default=True, help="Jobs at once in a place.")
-@click.option("--env", "variables", multiple=True, metavar="NAME", help="Give hosts this variable; repeatable.")
+@click.option(
+    "--at-once",
+    type=click.IntRange(1, 1_000),
+    default=4,
+    show_default=True,
+    help="Jobs to run in parallel at each place.",
+)
+@click.option("--env", "variables", multiple=True, metavar="NAME", help="Pass this variable to the hosts; repeatable.")
 @click.option("--ssh", "program", default="ssh", metavar="COMMAND", help="What starts ssh, such as `ssh -F FILE`.")
 @click.option("--codeloop", "remote", default="codeloop", metavar="COMMAND", help="What starts codeloop on hosts.")
 @click.option("--max-cost", type=click.FloatRange(min=0), metavar="DOLLARS", help="What each job may cost.")
@@ -301,7 +307,7 @@ def _make_drivers(
             drivers.append(RayDriver(address or "auto", settings.codeloop, environment))
         else:
             raise UsageProblem(
-                f"`--on {driver_name}` is no place for jobs. Write `here`, `ssh:[USER@]HOST[:PORT]` or `ray:ADDRESS`."
+                f"`--on {driver_name}` is not a valid place. Write `here`, `ssh:[USER@]HOST[:PORT]` or `ray:ADDRESS`."
             )
     return drivers
 

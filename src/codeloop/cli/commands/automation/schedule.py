@@ -48,7 +48,7 @@ def schedule() -> None:
 @schedule.command()
 @click.argument("when")
 @click.argument("prompt", nargs=-1, required=True)
-@click.option("--name", metavar="NAME", help="What to call it. [default: made of PROMPT]")
+@click.option("--name", metavar="NAME", help="What to call it. [default: derived from PROMPT]")
 @DIR_OPTION
 @MODEL_OPTION
 @AGENT_OPTION
@@ -71,7 +71,7 @@ def add(when: str, prompt: tuple[str, ...], name: str | None, directory: Path | 
     if not text:
         raise UsageProblem("The prompt is empty. Say what is to be done.")
     if not folder.is_dir():
-        raise UsageProblem(f"{folder} is no directory.")
+        raise UsageProblem(f"{folder} is not a directory.")
     store = _open_store()
     timeout = float(str(flags.pop("timeout")))
     schedule = Schedule(
@@ -206,7 +206,7 @@ def _choose_id(name: str | None, prompt: str, used_ids: set[str]) -> str:
     """Return the name as the id, else one made of the prompt that is not used yet. Raises UsageProblem."""
     if name is not None:
         if not re.fullmatch(ID_PATTERN, name):
-            raise UsageProblem(f"{name!r} is no name: use small letters, digits and dashes, at most 40.")
+            raise UsageProblem(f"{name!r} is not a name: use small letters, digits and dashes, at most 40.")
         return name
     # The first words of the prompt, with a number if there is such an id already.
     words = re.findall(r"[a-z0-9]+", prompt.lower())

@@ -10,7 +10,7 @@ from codeloop.cli.target.selection import check_agent, find_session
 from codeloop.client.local import LocalClient
 from codeloop.kit.text.terminal_text import escape_controls, one_line
 from codeloop.schema.errors import UsageProblem
-from codeloop.schema.permission import PROFILES, Profile
+from codeloop.schema.permission import parse_profile
 from codeloop.tool.builtin.shell.sandbox_preview import SandboxPreview
 
 # Characters of patterns or a path on a line.
@@ -57,7 +57,7 @@ def debug_permission(command: str | None, *, as_json: bool, verbose: bool, **fla
     """Show what would be decided about COMMAND, by which rule, and where that is written. Nothing is run or asked."""
     tool, arguments = _make_call(command, flags)
     agent, session = flags["agent"], flags["session"]
-    profile: Profile | None = next((name for name in PROFILES if name == flags["profile"]), None)
+    profile = parse_profile(flags["profile"])
 
     async def print_explanation(client: LocalClient) -> None:
         await check_agent(client, agent)

@@ -171,7 +171,7 @@ async def _try_server(project: Project, definition: ServerDefinition) -> str:
         listing = await server.connect()
     except ServerFailed as error:
         status = server.status
-        # Both can be remedied once the server is in the configuration, so they are no reason not to write it.
+        # Both can be remedied once the server is in the configuration, so they are not a reason not to write it.
         if status.state == "needs_auth":
             return f"{escape_controls(definition.name)} wants you to sign in: {status.reason}"
         if status.state == "needs_client_registration":

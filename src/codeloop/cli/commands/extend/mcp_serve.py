@@ -68,7 +68,7 @@ def serve(**flags: Any) -> None:
         prompts=prompt_options,
         write_note=print_note,
     )
-    # A signal cancels the main task, which is no error.
+    # A signal cancels the main task, which is not an error.
     with suppress(asyncio.CancelledError):
         asyncio.run(_serve_until_signal(launch))
 

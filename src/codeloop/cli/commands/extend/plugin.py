@@ -82,7 +82,7 @@ def add(name: str, *, for_project: bool) -> None:
 
 
 def _make_path_entry(path: Path, name: str, settings: ProjectSettings, *, for_project: bool) -> str:
-    """Return the entry of the configuration for a file or a folder. Raises UsageProblem if it is no plugin."""
+    """Return the entry of the configuration for a file or a folder. Raises UsageProblem if it is not a plugin."""
     if not path.exists():
         raise UsageProblem(f"{name} does not exist.")
     if path.is_dir() and read_manifest(path) is None and not any((path / file).is_file() for file in _ENTRY_FILES):

@@ -229,5 +229,5 @@ def _read_archive(source: Path, bundle: Path) -> tuple[PackedWork, JSON]:
             archive.extract(bundle_entry, bundle.parent)
     # RuntimeError: the archive is encrypted, compressed by an unknown method, or its JSON is nested too deeply.
     except (OSError, KeyError, EOFError, RuntimeError, zipfile.BadZipFile, zlib.error, msgspec.DecodeError) as error:
-        raise CodeloopError(f"{source} is no file that `codeloop session move` wrote: {error}") from error
+        raise CodeloopError(f"{source} is not a file that `codeloop session move` wrote: {error}") from error
     return work, document

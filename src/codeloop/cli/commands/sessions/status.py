@@ -64,7 +64,8 @@ def _show_rows(rows: list[SessionOverview], limit: int, *, as_json: bool) -> Non
         return
     counts = Counter(row.state for row in rows)
     sums = ", ".join(f"{counts[state]} {state}" for state in counts)
-    click.echo(f"{len(rows)} sessions: {sums}" if rows else "No sessions.")
+    noun = "session" if len(rows) == 1 else "sessions"
+    click.echo(f"{len(rows)} {noun}: {sums}" if rows else "No sessions.")
     colour = has_colour(sys.stdout)
     for row in rows[:limit]:
         state = paint(f"{row.state:11}", STATE_STYLES.get(row.state, "dim"), colour=colour)

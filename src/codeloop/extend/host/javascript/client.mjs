@@ -50,7 +50,7 @@ export function makeClient(call, operations, subscribe) {
     setConfig: (config) => config,
     interceptors: { request: interceptor, response: interceptor, error: interceptor },
   }
-  // `then`: a client that is awaited is no promise.
+  // `then`: a client that is awaited is not a promise.
   const special = { _client: raw, client: raw, then: undefined, toJSON: undefined }
   const streams = new Set(["event.subscribe", "global.event"])
 

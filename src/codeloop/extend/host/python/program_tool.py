@@ -75,7 +75,7 @@ async def load_program(path: str) -> ProgramTool:
 
 
 def _parse_result(output: str) -> Any:
-    """Decode a program's JSON output; None if it is no object with the text `output`."""
+    """Decode a program's JSON output; None if it is not an object with the text `output`."""
     value = decode_json(output)
     return value if is_object(value) and isinstance(value.get("output"), str) else None
 

@@ -80,7 +80,7 @@ class Listing(Wire):
 
 
 def _format_tools(tools: list[ListedTool]) -> Iterator[str]:
-    # Sorted, so that another order of the same tools is no change that the user is asked about.
+    # Sorted, so that another order of the same tools is not a change that the user is asked about.
     for tool in sorted(tools, key=lambda each: each.name):
         yield f"tool {tool.name}"
         for line in tool.description.splitlines():

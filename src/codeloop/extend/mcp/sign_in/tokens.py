@@ -215,7 +215,7 @@ async def _store_renewal(
             token_data: JSON = decode_json(await answer.aread())
             entry = entry.renew(token_data)
         except (KeyError, TypeError, ValueError, *DECODE_ERRORS) as error:
-            raise CodeloopError(f"its sign-in could not be renewed: {host} answered what is no token") from error
+            raise CodeloopError(f"its sign-in could not be renewed: {host} did not return a token") from error
         sign_ins.put(name, entry)
         return entry
     # These two mean that the provider has ended the sign-in; any other status may pass.

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from mcp.shared._stream_protocols import WriteStream
     from mcp.shared.message import SessionMessage
 
-# Bytes of a line that is no message; the log gets the start of it.
+# Bytes of a line that is not a message; the log gets the start of it.
 _MAX_SHOWN_BYTES = 500
 
 

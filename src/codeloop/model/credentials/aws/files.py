@@ -71,7 +71,7 @@ def _read_sections(path: str | Path) -> dict[str, Section]:
     # Imported here, since most users have no such file.
     from configparser import Error, RawConfigParser
 
-    # These files have no section of defaults; a repeated section or key is no reason to ignore the file.
+    # These files have no section of defaults; a repeated section or key is not a reason to ignore the file.
     parser = RawConfigParser(default_section="", strict=False)
     try:
         parser.read_string(text)

@@ -205,7 +205,7 @@ async def sign_rs256(data: bytes, key: str, file: Path) -> bytes:
     except (ValueError, TypeError, UnsupportedAlgorithm) as error:
         raise ModelUnavailable(f"The private key in {file} can't be read ({error}). Download a new one.") from None
     if not isinstance(private_key, RSAPrivateKey):
-        raise ModelUnavailable(f"The private key in {file} is no RSA key. Download a new one.")
+        raise ModelUnavailable(f"The private key in {file} is not an RSA key. Download a new one.")
     return private_key.sign(data, PKCS1v15(), SHA256())
 
 

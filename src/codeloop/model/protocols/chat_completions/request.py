@@ -87,7 +87,7 @@ class ChatCompletionsRequestEncoder:
             limit = min(limits.output or MODEL_OUTPUT_TOKENS.value, MODEL_OUTPUT_TOKENS.value)
         if not limit or not limits.context:
             return limit or None
-        # The base64 of an image is no text: its length says nothing about its tokens.
+        # The base64 of an image is not text: its length says nothing about its tokens.
         image_bytes = self._image_bytes.update(request.messages)
         request_bytes = message_bytes + len(encode_json(self._cache.encode_tools(request.tools)))
         room = limits.context - (request_bytes - image_bytes) // BYTES_PER_TOKEN

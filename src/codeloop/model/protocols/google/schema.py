@@ -130,7 +130,7 @@ class _SchemaConverter:
 
 
 def _list_branches(node: JSON) -> list[Any] | None:
-    """Return the members of a union, as `anyOf`, `oneOf` or a list of types; None: the schema is no union."""
+    """Return the members of a union, as `anyOf`, `oneOf` or a list of types; None: the schema is not a union."""
     for key in ("anyOf", "oneOf"):
         if is_list(members := node.get(key)) and members:
             shared = {"type": node["type"]} if isinstance(node.get("type"), str) else {}

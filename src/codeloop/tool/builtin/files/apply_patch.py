@@ -148,7 +148,9 @@ async def _compute_changes(
     files: dict[Path, _PatchedFile] = {}
     for operation in operations:
         target = targets[operation.path]
-        if isinstance(operation, UpdateFile) and target.real not in files and read_file_if_exists(target.real) is None:
+        with convert_errors(ctx.workspace, target):
+            is_missing = target.real not in files and read_file_if_exists(target.real) is None
+        if isinstance(operation, UpdateFile) and is_missing:
             text = "There is no file {}. Nothing was changed. Check the path; `*** Add File: {}` makes a new one."
             raise ToolFailure(await describe_missing_file(ctx, target, text))
         with convert_errors(ctx.workspace, target):

@@ -106,7 +106,7 @@ def _outline_files(ctx: ToolContext, paths: Sequence[Path], pattern: str) -> lis
     for path in paths:
         try:
             line_count, blocks = _parse_file(path)
-        # The file was removed meanwhile, or is no text.
+        # The file was removed meanwhile, or is not text.
         except (OSError, CodeloopError):
             continue
         if matches := match_blocks(blocks, pattern):

@@ -35,6 +35,7 @@ from codeloop.tool.files.file_access import (
     convert_errors,
     describe_missing_file,
     filter_free_to_read,
+    filter_names,
     format_path,
     make_read_need,
     resolve_allowed,
@@ -49,7 +50,7 @@ from codeloop.workspace.files.notebook import render_notebook
 from codeloop.workspace.files.safe_open import FileStamp, read_file
 from codeloop.workspace.search.code_blocks import CodeBlock, find_blocks, format_outline
 from codeloop.workspace.search.grep_query import GrepQuery, SearchFailed
-from codeloop.workspace.workspace import ResolvedPath, Workspace
+from codeloop.workspace.workspace import ResolvedPath
 
 # Matches `path:10-20` and `path#L10-L20`, which models write for a range of lines.
 _PATH_WITH_LINES = r"(?as)(.+?)(?::|#)L?(\d{1,9})-L?(\d{1,9})"
@@ -95,7 +96,7 @@ async def read(params: ReadParams, ctx: ToolContext) -> ToolResult:
         if target.real.is_dir() and params.symbol:
             return await _read_symbol_below(ctx, target, params.symbol)
         if target.real.is_dir():
-            return _list_directory(ctx.workspace, target, first, limit or ctx.workspace.bounds.read_lines)
+            return await _list_directory(ctx, target, first, limit or ctx.workspace.bounds.read_lines)
         try:
             head = read_head(target.real)
         except FileNotFoundError:
@@ -279,9 +280,12 @@ def _format_closing(lines_range: LineRange, last: int, max_bytes: int, *, is_com
     return ["(whole file)"] if len(lines_range.lines) > _PREVIEW_LINES else []
 
 
-def _list_directory(workspace: Workspace, target: ResolvedPath, first: int, limit: int) -> ToolResult:
+async def _list_directory(ctx: ToolContext, target: ResolvedPath, first: int, limit: int) -> ToolResult:
+    workspace = ctx.workspace
     with os.scandir(target.real) as entries:
-        names = sorted(_format_entry(entry) for entry in entries)
+        names_by_path = {Path(entry.path): _format_entry(entry) for entry in entries}
+    shown_paths, denial_note = await filter_names(ctx, "list", [*names_by_path])
+    names = sorted(names_by_path[path] for path in shown_paths)
     if first > 1 and first > len(names):
         raise ToolFailure(
             f"{format_path(workspace, target.path)} has {len(names)} entries; offset {first} is beyond its end"
@@ -293,6 +297,7 @@ def _list_directory(workspace: Workspace, target: ResolvedPath, first: int, limi
     if is_truncated:
         last = first + len(page) - 1
         output += f"\n\n(entries {first}-{last} of {len(names)}; go on with offset={last + 1})"
+    output += f"\n\n({denial_note})" if denial_note else ""
     display = {
         "type": "directory",
         "path": path,

@@ -69,7 +69,7 @@ def _make_changes(
         try:
             text_after = apply_edits(client, text.content, edits)
         except ValueError as error:
-            raise ToolFailure(f"The language server made no sense: {error}. Nothing was changed.") from error
+            raise ToolFailure(f"The language server returned an invalid edit: {error}. Nothing was changed.") from error
         change = FileChange(
             target,
             before=before,

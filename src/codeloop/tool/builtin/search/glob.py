@@ -18,6 +18,7 @@ from codeloop.tool.files.file_access import (
     REPEATED_FOLDER,
     check_unmoved,
     describe_missing_file,
+    filter_names,
     resolve_search_target,
     strip_search_folder,
 )
@@ -73,6 +74,9 @@ async def glob(params: GlobParams, ctx: ToolContext) -> ToolResult:
         raise ToolFailure(f"The search failed: {error}") from error
     if not listing.paths:
         await _check_folder(ctx, target, pattern)
+    shown_paths, denial_note = await filter_names(ctx, "glob", list(map(Path, listing.paths)))
+    listing = replace(listing, paths=list(map(str, shown_paths)))
+    notes += [denial_note] if denial_note else []
     # In a thread: it reads the modification time of each file.
     newest_paths = await asyncio.to_thread(keep_newest, listing.paths, SEARCH_RESULTS.value)
     targets = {f"{target.path}/{link.path}": f" -> {escape_path(link.target)}" for link in links}

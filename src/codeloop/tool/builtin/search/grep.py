@@ -15,11 +15,17 @@ from codeloop.kit.text.undecodable import escape_path, replace_undecodable
 from codeloop.schema.limits import SEARCH_RESULTS
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire, replace
-from codeloop.tool.builtin.search.grep_lines import KnownLine, share_lines, shorten_known_lines, show_blocks
+from codeloop.tool.builtin.search.grep_lines import (
+    KnownLine,
+    share_lines,
+    shorten_known_lines,
+    show_blocks,
+)
 from codeloop.tool.files.file_access import (
     REPEATED_FOLDER,
     check_unmoved,
     filter_free_to_read,
+    filter_names,
     make_read_need,
     resolve_path,
     resolve_search_target,
@@ -27,7 +33,14 @@ from codeloop.tool.files.file_access import (
 )
 from codeloop.tool.files.shown_files import find_lines_read
 from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
-from codeloop.workspace.search.grep_query import FileMatches, GrepMode, GrepQuery, GrepResult, MatchLine, SearchFailed
+from codeloop.workspace.search.grep_query import (
+    FileMatches,
+    GrepMode,
+    GrepQuery,
+    GrepResult,
+    MatchLine,
+    SearchFailed,
+)
 from codeloop.workspace.search.links import find_links, list_links_to_follow, note_links_outside
 from codeloop.workspace.workspace import ResolvedPath
 
@@ -42,7 +55,8 @@ _LOCK_FILES = frozenset({
 _ESCAPED_BAR = r"(?<!\\)\\\|"
 # Matches a backslash before a letter, as in `C:\new`.
 _ESCAPED_LETTER = r"(?<!\\)\\[A-Za-z]"
-# A lock file with more matches is left out if other files match, too: its text is generated and long.
+# A lock file with more matches is left out if other files match, too:
+# its text is generated and long.
 _MAX_LOCK_FILE_MATCHES = 3
 _SHOWN_BY_OTHER_NOTE = "as shown by the search for {} of this step"
 # A search is named by so much of its pattern in the results of other calls.
@@ -50,11 +64,15 @@ _MAX_PATTERN_CHARS = 60
 
 
 class GrepParams(Wire):
-    """Arguments of the tool `grep`. `context`, `before` and `after` in lines; `block`: show whole functions."""
+    """Arguments of the tool `grep`. `context`, `before` and `after` in lines; `block`:
+    show whole functions.
+    """
 
     pattern: Annotated[str, Meta(min_length=1)]
     path: Annotated[str, Meta(description="file or folder")] | None = None
-    include: Annotated[str, Meta(description="only files like src/**/*.ts, !*.test.ts")] | None = None
+    include: Annotated[str, Meta(description="only files like src/**/*.ts, !*.test.ts")] | None = (
+        None
+    )
     context: Annotated[int, Meta(description="lines around a match")] = 0
     before: int = 0
     after: int = 0
@@ -73,7 +91,9 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
     links = [] if is_file else await find_links(ctx.workspace, target.path)
     query = GrepQuery(
         pattern=params.pattern,
-        include=f"{params.include}**" if params.include and params.include.endswith("/") else params.include,
+        include=f"{params.include}**"
+        if params.include and params.include.endswith("/")
+        else params.include,
         mode=params.mode,
         lines_before=_limit_context(params.before or params.context),
         lines_after=_limit_context(params.after or params.context),
@@ -94,13 +114,19 @@ async def grep(params: GrepParams, ctx: ToolContext) -> ToolResult:
             show_blocks, search_result, {path: lines_read[name] for path, name in names.items()}
         )
     result = _format_result(params, search_result, ctx)
-    return replace(result, output="\n\n".join(text for text in (result.output, note, pattern_note) if text))
+    return replace(
+        result, output="\n\n".join(text for text in (result.output, note, pattern_note) if text)
+    )
 
 
-async def _find_target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams, ResolvedPath, str]:
-    """Return the arguments, the file or folder to search in, and a note if the arguments were changed ("" if not).
+async def _find_target(
+    params: GrepParams, ctx: ToolContext
+) -> tuple[GrepParams, ResolvedPath, str]:
+    """Return the arguments, the file or folder to search in,
+    and a note if the arguments were changed ("" if not).
 
-    A `path` that is a glob pattern becomes `include`; a folder that `include` repeats from `path` is removed from it.
+    A `path` that is a glob pattern becomes `include`; a folder that `include` repeats from
+    `path` is removed from it.
     """
     path = params.path
 
@@ -108,7 +134,9 @@ async def _find_target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams
         arguments: JSON = {"pattern": params.pattern}
         arguments |= {"path": path} if path else {}
         arguments |= {"include": params.include} if params.include else {}
-        need = Need(permission="grep", patterns=(params.pattern,), always=("*",), metadata=arguments)
+        need = Need(
+            permission="grep", patterns=(params.pattern,), always=("*",), metadata=arguments
+        )
         return [need] if target.path.is_dir() else [need, make_read_need(ctx.workspace, target)]
 
     if (
@@ -119,20 +147,31 @@ async def _find_target(params: GrepParams, ctx: ToolContext) -> tuple[GrepParams
     ):
         folder, pattern = split_root(path)
         target = await resolve_search_target(ctx, folder, list_needs, only_folder=True)
-        return replace(params, path=folder, include=f"/{pattern}"), target, "(`path` was taken for a pattern of files.)"
+        return (
+            replace(params, path=folder, include=f"/{pattern}"),
+            target,
+            "(`path` was taken for a pattern of files.)",
+        )
     target = await resolve_search_target(ctx, path, list_needs)
-    stripped = strip_search_folder(ctx.workspace, target, params.include) if params.include else None
+    stripped = (
+        strip_search_folder(ctx.workspace, target, params.include) if params.include else None
+    )
     if stripped is None:
         return params, target, ""
-    return replace(params, include=f"/{stripped}"), target, f"({REPEATED_FOLDER.format('`include`', stripped)}.)"
+    return (
+        replace(params, include=f"/{stripped}"),
+        target,
+        f"({REPEATED_FOLDER.format('`include`', stripped)}.)",
+    )
 
 
 async def _search(path: Path, query: GrepQuery, ctx: ToolContext) -> tuple[GrepResult, str]:
-    r"""Search for the pattern; return the result, and a note if the pattern was not used as written ("" if it was).
+    r"""Search for the pattern; return the result, and a note if the pattern was not used
+    as written ("" if it was).
 
-    Models write `a\|b` as for the program grep, where it means "a or b"; in ripgrep `\|` matches a bar. They write
-    `C:\new` for that text, and in ripgrep `\n` is a line break. So a pattern with such a backslash that finds nothing
-    is tried in these ways, too.
+    Models write `a\|b` as for the program grep, where it means "a or b"; in ripgrep `\|` matches a
+    bar. They write `C:\new` for that text, and in ripgrep `\n` is a line break. So a pattern with
+    such a backslash that finds nothing is tried in these ways, too.
     """
     try:
         result, note = await _run_search(path, query, ctx)
@@ -146,14 +185,19 @@ async def _search(path: Path, query: GrepQuery, ctx: ToolContext) -> tuple[GrepR
         if re.search(_ESCAPED_LETTER, query.pattern):
             second, _ = await _run_search(path, replace(query, is_plain_text=True), ctx)
             if second.matches:
-                return second, "(As a regular expression it matched nothing; searched for as plain text.)"
+                return (
+                    second,
+                    "(As a regular expression it matched nothing; searched for as plain text.)",
+                )
     except SearchFailed as error:
         raise ToolFailure(f"The search failed: {error}") from error
     return result, ""
 
 
 async def _run_search(path: Path, query: GrepQuery, ctx: ToolContext) -> tuple[GrepResult, str]:
-    """Search; if the pattern is no valid regular expression, search for it as plain text and return a note."""
+    """Search; if the pattern is not a valid regular expression,
+    search for it as plain text and return a note.
+    """
     search = ctx.workspace.ripgrep.grep
     try:
         return await search(path, query, ctx.workspace.environment), ""
@@ -162,7 +206,9 @@ async def _run_search(path: Path, query: GrepQuery, ctx: ToolContext) -> tuple[G
             raise
         reason = str(error).rpartition("error: ")[2].strip()
         note = f"(Searched for as plain text, as it is not a valid regular expression: {reason}.)"
-        return await search(path, replace(query, is_plain_text=True), ctx.workspace.environment), note
+        return await search(
+            path, replace(query, is_plain_text=True), ctx.workspace.environment
+        ), note
 
 
 def _put_in_brackets(note: str) -> str:
@@ -174,8 +220,11 @@ def _limit_context(count: int) -> int:
 
 
 async def _drop_unreadable(result: GrepResult, ctx: ToolContext) -> GrepResult:
-    """Remove the files that may not be read without a question from a result, and note how many they are."""
-    readable_paths = {*await filter_free_to_read(ctx, [hits.path for hits in result.files])}
+    """Remove the files that may not be read without a question from a result,
+    and note how many they are.
+    """
+    named_paths, _ = await filter_names(ctx, "grep", [hits.path for hits in result.files])
+    readable_paths = {*await filter_free_to_read(ctx, named_paths)}
     files = [hits for hits in result.files if hits.path in readable_paths]
     left_out = len(result.files) - len(files)
     if not left_out:
@@ -187,21 +236,31 @@ async def _drop_unreadable(result: GrepResult, ctx: ToolContext) -> GrepResult:
 
 
 def _drop_lock_files(result: GrepResult, params: GrepParams, ctx: ToolContext) -> GrepResult:
-    """Remove lock files with many matches from a result if other files match, too, and note their names."""
-    locks = [hits for hits in result.files if hits.path.name in _LOCK_FILES and hits.matches > _MAX_LOCK_FILE_MATCHES]
+    """Remove lock files with many matches from a result if other files match, too,
+    and note their names.
+    """
+    locks = [
+        hits
+        for hits in result.files
+        if hits.path.name in _LOCK_FILES and hits.matches > _MAX_LOCK_FILE_MATCHES
+    ]
     if params.mode != "content" or not locks or len(locks) == len(result.files):
         return result
     names = ", ".join(escape_path(ctx.workspace.format_for_model(hits.path)) for hits in locks)
     left_out = sum(hits.matches for hits in locks)
     note = f"{left_out} more in {names} left out; with it as path they are shown"
     stopped = f"{result.stop_reason}; {note}" if result.stop_reason else note
-    return GrepResult([hits for hits in result.files if hits not in locks], result.matches - left_out, stopped)
+    return GrepResult(
+        [hits for hits in result.files if hits not in locks], result.matches - left_out, stopped
+    )
 
 
 def _format_result(params: GrepParams, search_result: GrepResult, ctx: ToolContext) -> ToolResult:
     if not search_result.matches:
         note = f" ({search_result.stop_reason})" if search_result.stop_reason else ""
-        return ToolResult(params.pattern, f"No matches found{note}", {"matches": 0, "truncated": bool(note)})
+        return ToolResult(
+            params.pattern, f"No matches found{note}", {"matches": 0, "truncated": bool(note)}
+        )
     formatted = _format_files(search_result.files, params, ctx)
     files = _format_count(len(search_result.files), "file")
     if params.mode == "files":
@@ -221,14 +280,18 @@ def _format_result(params: GrepParams, search_result: GrepResult, ctx: ToolConte
 
 
 def _make_notes(params: GrepParams, search_result: GrepResult, shown: int, total: int) -> list[str]:
-    """Return the notes of the heading: on what is not shown, and why. `shown`, `total`: numbers of matches."""
+    """Return the notes of the heading: on what is not shown, and why. `shown`, `total`:
+    numbers of matches.
+    """
     has_several_files = len(search_result.files) > 1
     notes: list[str] = []
     if shown < total:
         is_shared = params.mode == "content" and has_several_files
         selection = f"{shown} shown, of each file some" if is_shared else f"the first {shown}"
         order = ", newest files first" if has_several_files else ""
-        notes.append(f"{selection}{order}; narrow the pattern{', path or include' if has_several_files else ''}")
+        notes.append(
+            f"{selection}{order}; narrow the pattern{', path or include' if has_several_files else ''}"
+        )
     if search_result.stop_reason:
         notes.append(search_result.stop_reason)
     if max(params.context, params.before, params.after) > _MAX_CONTEXT_LINES:
@@ -242,9 +305,11 @@ def _format_count(number: int, word: str, plural: str = "s") -> str:
 
 
 class _FormattedFiles(NamedTuple):
-    """The text of each file, and the number of matches in them; in the mode `files`, each file counts as one match.
+    """The text of each file, and the number of matches in them;
+    in the mode `files`, each file counts as one match.
 
-    `display`: for user interfaces; the `path` of each file and its `lines`, each as `[number, is_match, text]`,
+    `display`: for user interfaces; the `path` of each file and its `lines`, each as `[number,
+    is_match, text]`,
     as in `MatchLine`.
     """
 
@@ -253,7 +318,9 @@ class _FormattedFiles(NamedTuple):
     display: list[JSON]
 
 
-def _format_files(files: list[FileMatches], params: GrepParams, ctx: ToolContext) -> _FormattedFiles:
+def _format_files(
+    files: list[FileMatches], params: GrepParams, ctx: ToolContext
+) -> _FormattedFiles:
     shown_files = files[: SEARCH_RESULTS.value]
     names = [escape_path(ctx.workspace.format_for_model(hits.path)) for hits in shown_files]
     if params.mode == "files":
@@ -264,21 +331,28 @@ def _format_files(files: list[FileMatches], params: GrepParams, ctx: ToolContext
     blocks: list[str] = []
     display: list[JSON] = []
     total, max_bytes = 0, ctx.workspace.bounds.search_bytes
-    for name, hits, lines in zip(names, shown_files, share_lines(shown_files, max_bytes), strict=True):
+    for name, hits, lines in zip(
+        names, shown_files, share_lines(shown_files, max_bytes), strict=True
+    ):
         count = sum(line.is_match for line in lines)
         total += count
-        new_lines = _refer_to_other_searches(hits.path, lines, params, ctx) if params.block else lines
+        new_lines = (
+            _refer_to_other_searches(hits.path, lines, params, ctx) if params.block else lines
+        )
         rows = [*_group_lines(new_lines, grouped=_has_context(params))]
         rest = [f"({hits.matches - count} more)"] if count < hits.matches and len(files) > 1 else []
         blocks.append("\n".join([name, *_format_lines(rows, few_numbers=params.block), *rest]))
-        display.append({"path": name, "lines": [[row.number, row.is_match, row.text] for row in rows]})
+        display.append(
+            {"path": name, "lines": [[row.number, row.is_match, row.text] for row in rows]}
+        )
     return _FormattedFiles(blocks, total, display)
 
 
 def _refer_to_other_searches(
     path: Path, lines: list[MatchLine], params: GrepParams, ctx: ToolContext
 ) -> list[MatchLine]:
-    """Return the lines of a file, with those that other searches of this step show replaced by references to them.
+    """Return the lines of a file, with those that other searches of this step show
+    replaced by references to them.
 
     The lines that remain are recorded as shown by this search.
     """
@@ -291,7 +365,9 @@ def _refer_to_other_searches(
     }
     new_lines = [*shorten_known_lines(lines, known)]
     search = f"`{replace_undecodable(one_line(params.pattern, _MAX_PATTERN_CHARS))}`"
-    shown_lines.record(*step, real, {line.number: line.text for line in new_lines if line.number}, search)
+    shown_lines.record(
+        *step, real, {line.number: line.text for line in new_lines if line.number}, search
+    )
     return new_lines
 
 
@@ -311,12 +387,17 @@ def _group_lines(lines: list[MatchLine], *, grouped: bool) -> Iterator[MatchLine
 
 
 def _format_lines(lines: list[MatchLine], *, few_numbers: bool) -> Iterator[str]:
-    """Yield lines with their numbers; with `few_numbers`, only matches and the first line of a group have one.
+    """Yield lines with their numbers; with `few_numbers`,
+    only matches and the first line of a group have one.
 
-    In whole functions the other numbers would be a tenth of the output, and the model would have to remove them to
-    quote lines in an edit. Blanks in their place keep the indentation of the file.
+    In whole functions the other numbers would be a tenth of the output, and the model would have to
+    remove them to quote lines in an edit. Blanks in their place keep the indentation of the file.
     """
-    width = max((len(str(line.number)) for line in lines if line.number), default=0) if few_numbers else 0
+    width = (
+        max((len(str(line.number)) for line in lines if line.number), default=0)
+        if few_numbers
+        else 0
+    )
     last = -1
     for line in lines:
         is_plain = few_numbers and not line.is_match and line.number == last + 1

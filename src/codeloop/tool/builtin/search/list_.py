@@ -1,12 +1,13 @@
 """The tool `list`: shows the files below a folder as a tree, within a budget of lines."""
 
 from collections import deque
+from pathlib import Path
 
 from codeloop.kit.text.undecodable import escape_path
 from codeloop.schema.limits import TREE_LIST_LINES
 from codeloop.schema.permission import Need
 from codeloop.schema.wire import JSON, Wire
-from codeloop.tool.files.file_access import check_unmoved, resolve_search_target
+from codeloop.tool.files.file_access import check_unmoved, filter_names, resolve_search_target
 from codeloop.tool.tool import CONCURRENT_TRAITS, ToolContext, ToolFailure, ToolResult, tool
 from codeloop.workspace.search.grep_query import SearchFailed
 from codeloop.workspace.search.links import find_links, note_links_outside
@@ -107,16 +108,21 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
         listing = await ctx.workspace.ripgrep.list_files(target.path, None, ctx.workspace.environment, params.ignore)
     except SearchFailed as error:
         raise ToolFailure(f"The folder can't be listed: {error}") from error
+    found = [*map(Path, listing.paths), *(target.path / link.path for link in links)]
+    shown_paths, denial_note = await filter_names(ctx, "list", found)
+    shown = {str(path) for path in shown_paths}
     top = FolderTree()
     # For the path `/` there is no second slash.
     start = len(f"{target.path}/".replace("//", "/"))
     for path in listing.paths:
-        top.add(path[start:])
+        if path in shown:
+            top.add(path[start:])
     for link in links:
-        top.add(link.path, f" -> {link.target}")
+        if str(target.path / link.path) in shown:
+            top.add(link.path, f" -> {link.target}")
     is_complete = top.open(TREE_LIST_LINES.value)
     notes = [] if is_complete else ["folders with a count are not shown whole; list them by their path"]
-    notes += filter(None, (listing.stop_reason, note_links_outside(links)))
+    notes += filter(None, (listing.stop_reason, denial_note, note_links_outside(links)))
     lines = top.format_lines() or ["  (no files)"]
     output = "\n".join(
         [f"{escape_path(ctx.workspace.format_for_model(target.path))}/", *lines, *(f"\n({note})" for note in notes)]
@@ -124,5 +130,5 @@ async def list_(params: ListParams, ctx: ToolContext) -> ToolResult:
     return ToolResult(
         title=ctx.workspace.format_for_user(target.path),
         output=output,
-        metadata={"count": len(listing.paths), "truncated": bool(notes)},
+        metadata={"count": sum(path in shown for path in listing.paths), "truncated": bool(notes)},
     )

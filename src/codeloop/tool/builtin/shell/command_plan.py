@@ -98,6 +98,9 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
     sandbox = None if is_outside else sandbox
     line = await _ask_permission(params, folder, ctx, context, sandbox, is_outside=is_outside)
     grants = line.make_grants(work) if sandbox is not None and not params.unchanged else NO_GRANTS
+    if ctx.session.private_home:
+        grants = replace(grants, home_name=ctx.session.private_home)
+        context = _keep_compiled_files_apart(context, sandbox)
     policy = sandbox.policy if sandbox is not None else None
     # If the user may have been asked, the files that rules deny can be others by now.
     if policy is not None and (grants != NO_GRANTS or time.monotonic() - entered_at > _AUTOMATIC_ANSWER_SECONDS):
@@ -121,13 +124,29 @@ async def plan_command(params: BashParams, ctx: ToolContext) -> CommandPlan:
         timeout_ms / 1000,
         directory=workdir,
         policy=policy,
-        watch=make_watch(work, ctx.session, keeps_ignored=line.analysis.is_destructive),
+        watch=make_watch(
+            work,
+            ctx.session,
+            keeps_ignored=line.analysis.is_destructive,
+            # A file that the line names was stored before.
+            is_kept=lambda path: path in line.files.writes or ctx.session.is_kept(path),
+        ),
         has_grants=grants != NO_GRANTS,
         goes_on=not params.unchanged,
         publishes_ports=work.sandbox.ports,
         find_more_time=find_more_time,
     )
     return CommandPlan(command, context, sandbox, directory, folder, notes)
+
+
+def _keep_compiled_files_apart(context: ShellContext, sandbox: Sandbox | None) -> ShellContext:
+    """Return the context of a command in whose environment Python compiles anew what other commands compiled."""
+    home = sandbox.policy.home if sandbox is not None and sandbox.has_private_folders else None
+    variables = {"PYTHONPYCACHEPREFIX": f"{home or '/nonexistent'}/.cache/compiled-python"}
+    # Without a home of its own, it would leave them where other commands write, too.
+    variables |= {} if home is not None else {"PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**context.environment, **variables}
+    return replace(context, environment=environment, pinned_variables=context.pinned_variables | variables.keys())
 
 
 async def _make_context(ctx: ToolContext, shells: Shells, *, is_outside: bool) -> ShellContext:
@@ -172,13 +191,13 @@ async def _enter_sandbox(ctx: ToolContext) -> Sandbox | None:
     except SandboxUnavailable as error:
         if config.mode == "required":
             raise ToolFailure(f"{error} The configuration requires one (sandbox), so no command can be run.") from error
-        _warn_once(ctx, describe_for_user(None, config))
+        _warn_once(ctx, describe_for_user(None, config, workspace.root))
         return None
     except OSError as error:
         # Sandboxes work here: a file of this one's policy is gone, for example.
         raise ToolFailure(f"The sandbox could not be made: {error}.", advice="Call it again.") from error
     # Before the first prompt the user was told only where something hinted at it.
-    _warn_once(ctx, describe_for_user(sandbox, config))
+    _warn_once(ctx, describe_for_user(sandbox, config, workspace.root))
     if sandbox.weakness:
         _warn_once(ctx, _WEAK_SANDBOX_WARNING.format(sandbox.weakness))
     return sandbox

@@ -44,6 +44,12 @@ async def format_result(
         explanation, is_for_screen = await explain_failure(command.text, outcome, folder, ctx)
         notes += [explanation] if explanation else []
         screen_notes += [explanation] if is_for_screen else []
+    if outcome.code is not None:
+        # What nearly every command needs is not loaded for each.
+        from codeloop.tool.builtin.shell.unanswered import describe_unanswered
+
+        question = describe_unanswered(command.text, outcome.output, is_failed=outcome.code != 0)
+        notes += [question] if question else []
     notes += folder_notes
     if outcome.leftover_processes:
         count = outcome.leftover_processes

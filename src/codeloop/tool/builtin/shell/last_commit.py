@@ -105,7 +105,9 @@ async def run_unchanged(
 async def _read_last_commit(git: Git) -> _Commit:
     """Return the last commit. Raises ToolFailure if there is none that can be copied, and GitFailed."""
     if find_git_folder(git.root) is None:
-        raise ToolFailure("This project is no git repository, so it has no last commit.", advice="Leave out unchanged.")
+        raise ToolFailure(
+            "This project is not a git repository, so it has no last commit.", advice="Leave out unchanged."
+        )
     commit_hash = await git.resolve_commit("HEAD")
     if commit_hash is None:
         raise ToolFailure("This repository has no commit yet.", advice="Leave out unchanged.")

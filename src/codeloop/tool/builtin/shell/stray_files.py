@@ -6,7 +6,6 @@ from itertools import islice
 from pathlib import Path
 
 from codeloop.kit.small_files import read_start
-from codeloop.kit.text.diff import make_unified_diff
 from codeloop.kit.text.undecodable import replace_undecodable
 from codeloop.permission.gate import Denied, Rejected
 from codeloop.schema.permission import Need
@@ -24,7 +23,9 @@ _SHOWN_BYTES = 100_000
 
 
 async def ask_to_keep(moved_files: Iterable[MovedFile], ctx: ToolContext) -> list[str]:
-    """Ask about each file, all of which were moved away, and put back those that may stay; return a note on each."""
+    """Ask about each file, all of which were moved away, and put back those that may stay;
+    return a note on each.
+    """
     notes: list[str] = []
     for each in moved_files:
         name = make_permission_name(ctx.workspace, each.path)
@@ -51,23 +52,34 @@ async def ask_to_keep(moved_files: Iterable[MovedFile], ctx: ToolContext) -> lis
 
 def _describe_contents(moved_file: MovedFile) -> str:
     """Return the diff that creates the file that was moved away, or the files of a folder."""
+    # Imported late: few commands leave such files.
+    from codeloop.kit.text.diff import make_unified_diff
+
     folder = moved_file.moved
     is_folder = folder.is_dir() and not folder.is_symlink()
     paths = (path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir())
     files = sorted(islice(paths, _MAX_SHOWN_FILES + 1)) if is_folder else [folder]
     patches = [
-        make_unified_diff(str(moved_file.path / path.relative_to(folder)), "", _read_or_describe(path)).patch
+        make_unified_diff(
+            str(moved_file.path / path.relative_to(folder)), "", _read_or_describe(path)
+        ).patch
         for path in files[:_MAX_SHOWN_FILES]
     ]
     if not files:
         patches = [make_unified_diff(str(moved_file.path), "", "(an empty folder)\n").patch]
     if len(files) > _MAX_SHOWN_FILES:
-        patches.append(make_unified_diff(str(moved_file.path), "", "(and more files than are shown here)\n").patch)
+        patches.append(
+            make_unified_diff(
+                str(moved_file.path), "", "(and more files than are shown here)\n"
+            ).patch
+        )
     return "".join(patches)
 
 
 def _name_only_file(moved_file: MovedFile) -> str:
-    """Return the relative path of the only file in a folder, with a leading slash; "" for a file or several files."""
+    """Return the relative path of the only file in a folder, with a leading slash;
+    "" for a file or several files.
+    """
     folder = moved_file.moved
     if not folder.is_dir() or folder.is_symlink():
         return ""
@@ -86,6 +98,10 @@ def _read_or_describe(path: Path) -> str:
     if not data:
         return "(an empty file)\n"
     if b"\0" in data:
-        return "(its bytes are no text)\n"
-    rest = "" if len(data) <= _SHOWN_BYTES else f"\n(and more: {path.lstat().st_size:,} bytes in all)\n"
+        return "(its bytes are not text)\n"
+    rest = (
+        ""
+        if len(data) <= _SHOWN_BYTES
+        else f"\n(and more: {path.lstat().st_size:,} bytes in all)\n"
+    )
     return data[:_SHOWN_BYTES].decode(errors="replace") + rest

@@ -118,7 +118,7 @@ class EventHandler:
             case SessionIdle(properties=p):
                 # A turn that began before this UI has no start here, and counts as short.
                 if time.monotonic() - self._turn_starts.pop(p.session_id, time.monotonic()) >= LONG_TURN_SECONDS:
-                    # The end of a subagent's turn is no news.
+                    # The end of a subagent's turn is not news.
                     self._notify_user(p.session_id, "The turn is over", includes_subagents=False)
                 self._sidebar.request()
                 ui.start_task(send_queued_prompt(ui, p.session_id))

@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 from codeloop.client.target import Target
@@ -38,6 +39,7 @@ async def run_project(ui: Ui, ask_trust: AskTrust, on_event: Callable[[Event], o
 
 async def _start_session_and_wait(ui: Ui, target: Target, sessions: OpenSessions) -> None:
     """Show the chosen session, send the first prompt, and wait until the user quits."""
+    ui.launch.ask = partial(_ask_user, ui)
     session = await ui.launch.choose_session(target)
     ui.sessions = sessions
     await ui.choices.connect(target)
@@ -58,6 +60,16 @@ async def _start_session_and_wait(ui: Ui, target: Target, sessions: OpenSessions
 
         ui.start_task(_check_tmux(ui))
     await ui.quit_event.wait()
+
+
+async def _ask_user(ui: Ui, question: str) -> bool:
+    """Ask the user a question of the start, and return whether the answer is yes."""
+    # Imported late: most starts ask nothing.
+    from codeloop.tui.actions.show_dialog import show_dialog
+    from codeloop.tui.dialogs.parts.confirm import Confirm
+
+    confirm = Confirm("Sessions of a folder that is gone", question, "yes", lambda: ui.appearance.styles)
+    return bool(await show_dialog(ui, confirm))
 
 
 async def _welcome(ui: Ui) -> None:

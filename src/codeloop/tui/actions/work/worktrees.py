@@ -92,9 +92,8 @@ async def _show_result(ui: Ui, words: str, lines: Sequence[str]) -> None:
     def draw(width: int) -> Sequence[Row]:
         styles = ui.appearance.styles
         if words.startswith("diff"):
-            return draw_quoted_diff(text, Canvas(width, styles, diff=ui.appearance.diff)) or draw_text(
-                text, styles, width
-            )
+            canvas = Canvas(width, styles, diff=ui.appearance.diff)
+            return draw_quoted_diff(text, canvas, names_one=True) or draw_text(text, styles, width)
         return [row for line in text.split("\n") for row in wrap_line([Segment(line, styles.of("text"))], width)]
 
     await show_dialog(ui, ReadingScreen(f"Work trees: {words}", draw, lambda: ui.appearance.styles))

@@ -292,7 +292,7 @@ class Vim(VimOperators):
         buffer = self.buffer
         low, high = self.find_selection()
         is_lines = self.mode == "lines" or keys in {"X", "D", "C", "S", "R", "Y", "<", ">"}
-        # The line feed of the last line is selected, but is no part of the lines' text.
+        # The line feed of the last line is selected, but is not part of the lines' text.
         if is_lines and buffer.text[high - 1 : high] == "\n" and high > low and self.mode == "lines":
             high -= 1
         self._leave_visual()

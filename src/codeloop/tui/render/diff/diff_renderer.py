@@ -29,14 +29,19 @@ _COLOURS_BY_SIGN: dict[DiffSign, str] = {"+": "added", "-": "removed", " ": "con
 
 
 def draw_diffs(
-    patches: Sequence[PatchedFile], canvas: Canvas, room: int, format_path: Callable[[str], str]
+    patches: Sequence[PatchedFile],
+    canvas: Canvas,
+    room: int,
+    format_path: Callable[[str], str],
+    *,
+    names_one: bool = False,
 ) -> Iterator[Row]:
     """Yield the rows of the diffs of files, `room` cells wide; if there are several, each below its path and counts.
 
-    `format_path` returns a path as it is shown, without control characters.
+    `format_path` returns a path as it is shown, without control characters. `names_one`: a single file has a path, too.
     """
     for patch in patches:
-        if len(patches) > 1:
+        if names_one or len(patches) > 1:
             counts = patch.counts
             note = Segment(f"  +{counts.additions} -{counts.deletions}", canvas.styles.of("text_muted"))
             path = cut_path(format_path(patch.path), room - note.cell_length)

@@ -19,17 +19,24 @@ _BAR = "│ "
 
 # The request panel is drawn again at every key.
 @lru_cache(maxsize=2)
-def draw_quoted_diff(diff: str, canvas: Canvas) -> Sequence[Row]:
+def draw_quoted_diff(diff: str, canvas: Canvas, *, names_one: bool = False) -> Sequence[Row]:
     """Return a diff as rows with a bar on the left, at most MAX_DIFF_ROWS; none if it can't be parsed completely.
 
-    The bar marks the text as the model's, so that it can't be mistaken for one of the program.
+    The bar marks the text as the model's, so that it can't be mistaken for one of the program. `names_one`: as of
+    `draw_diffs`.
     """
     patches = list(parse_patches(diff))
     # A user who approves a change must not miss a line of it; without rows, the caller shows the text of the diff.
     if not _is_complete(diff, patches):
         return []
     bar = Segment(_BAR, canvas.styles.of("border"))
-    drawn_rows = draw_diffs(patches, canvas, canvas.width - len(_BAR), lambda path: one_line(path, _MAX_PATH_LENGTH))
+    drawn_rows = draw_diffs(
+        patches,
+        canvas,
+        canvas.width - len(_BAR),
+        lambda path: one_line(path, _MAX_PATH_LENGTH),
+        names_one=names_one,
+    )
     rows = list(islice(drawn_rows, MAX_DIFF_ROWS + 1))
     if len(rows) > MAX_DIFF_ROWS:
         rows[MAX_DIFF_ROWS:] = [[Segment("… and more than can be shown here", canvas.styles.of("warning"))]]

@@ -292,7 +292,7 @@ class _InlineParser:
 
     def _close_open_emphasis(self) -> None:
         """Apply emphasis that is not closed yet, up to the end of the text."""
-        # Not that of `_`, which is more often part of a name; nor of a long run of stars, which is no emphasis.
+        # Not that of `_`, which is more often part of a name; nor of a long run of stars, which is not emphasis.
         for opener in self._delimiters:
             if opener.can_open_emphasis and 0 < opener.length <= 3 and opener.char != "_":
                 if opener.piece_index == len(self._pieces) - 1:

@@ -14,9 +14,9 @@ PASTE_PAUSE_SECONDS = 0.2
 """Seconds without input after which a paste has ended."""
 STOP_KEYS = frozenset({"\x1b", "\x03", "\x1b[27u", "\x1b[27;1u", "\x1b[99;5u", "\x1b[27;5;99~"})
 """Escape and Ctrl-C, as terminals write them."""
-# It is no key, but occurs in output that is copied and pasted.
+# It is not a key, but occurs in output that is copied and pasted.
 _COLOUR_SEQUENCE = r"\x1b\[[\d;:]*m"
-# A line feed is no line end here: it is a key that begins a new line in the prompt.
+# A line feed is not a line end here: it is a key that begins a new line in the prompt.
 _PASTED_LINES = r"\r[\r\n\t]*[^\x00-\x1f\x7f]"
 """A line end followed by text."""
 _TEXT_OR_KEY = (

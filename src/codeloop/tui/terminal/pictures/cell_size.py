@@ -24,7 +24,7 @@ def find_cell_size(answers: Mapping[str, str], descriptor: int) -> CellSize | No
 
 
 def measure_screen(descriptor: int) -> PictureBox:
-    """Return the size of the screen by the terminal's driver. Raises OSError if it is no terminal."""
+    """Return the size of the screen by the terminal's driver. Raises OSError if it is not a terminal."""
     rows, columns, width, height = _read_window_size(descriptor)
     # A terminal that does not know its size, or that of its pixels, reports 0.
     rows, columns = rows or 24, columns or 80

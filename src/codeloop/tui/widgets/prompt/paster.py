@@ -90,7 +90,7 @@ class Paster:
         # A path with blanks may come without quotes.
         is_one_path = Path(words[0]).is_absolute() and is_file(Path(words[0]))
         if not is_one_path:
-            # `shlex` fails on an odd quote, which is no list of paths.
+            # `shlex` fails on an odd quote, which is not a list of paths.
             with suppress(ValueError):
                 words = shlex.split(text)
         chips: list[Chip] = []

@@ -62,7 +62,7 @@ def draw_content(content: FormContent, canvas: Canvas) -> list[Row]:
         colour, attributes = _STYLES_BY_TEXT_STYLE[text_style]
         rows.append([Segment(text, canvas.styles.of(colour, attributes))])
     if content.document:
-        # The mark in each row shows that it is no part of the question.
+        # The mark in each row shows that it is not part of the question.
         mark = Segment(QUOTE_MARK, canvas.styles.of("text_muted"))
         document = MarkdownDocument(ProseStyles(canvas.styles), max(canvas.width - len(QUOTE_MARK), 2), mark)
         rows += document.render_complete(content.document)

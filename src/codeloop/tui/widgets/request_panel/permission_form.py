@@ -3,16 +3,13 @@
 The patterns that are allowed from now on, always or for the session, can be edited.
 """
 
-from pathlib import Path
-
+from codeloop.client.questions.always_scopes import is_broad, list_scopes
 from codeloop.client.questions.permission_text import describe_request
 from codeloop.client.questions.permission_titles import describe_always
 from codeloop.client.questions.quoting import MAX_FULL_ROWS
 from codeloop.client.questions.requester import Requester
-from codeloop.kit.paths import expand_user_path
-from codeloop.kit.text.patterns import compile_once
 from codeloop.kit.text.terminal_text import one_line
-from codeloop.kit.wildcard import is_within, make_exact_wildcards
+from codeloop.kit.wildcard import is_within
 from codeloop.schema.permission import AlwaysScope, PermissionRequest, Reply
 from codeloop.schema.wire import replace
 from codeloop.tui.widgets.request_panel.form import (
@@ -26,8 +23,6 @@ from codeloop.tui.widgets.request_panel.form import (
 )
 
 WIDER_NOTICE = "That is wider than what was offered: it allows more than this request is about."
-_NARROWED_PERMISSIONS = frozenset({"edit", "read"})
-"""The permissions for files of the project, of which "always" begins with the file that is asked about."""
 _WIDER_KEY = "w"
 """The key that widens "always": from the file to its folder, to everything, and back to the file."""
 BROAD_NOTICE = "That is broad: {}. Press {} again to allow it {}{}."
@@ -36,9 +31,6 @@ SESSION_NOTICE = "Press s again to allow it for this session."
 _SESSION_KEY = "s"
 """Must be pressed twice, as "stop" and "skip that" begin with it: another letter after it makes it a word."""
 _CHOICES_BY_KEY = {"y": "once", "a": "always", "n": "reject", "r": "reason"}
-
-_FIRST_WORD_ONLY = r"\A[^ *?]*( )?[*?]"
-"""Matches a pattern of which at most the first word is fixed, such as `git *`: it allows a whole program."""
 
 
 class PermissionForm:
@@ -55,7 +47,7 @@ class PermissionForm:
         self.tabs: tuple[FormTab, ...] = ()
         self._request = request
         self._offered_patterns = tuple(request.always)
-        self._scopes = _list_scopes(request)
+        self._scopes = list_scopes(request)
         """What "always" can allow, from the narrowest to what was offered."""
         self._take_scope(0)
         self._requester = requester
@@ -248,16 +240,9 @@ class PermissionForm:
 
     @property
     def _is_broad(self) -> bool:
-        """Whether the offered "always" allows everything of a kind, all that a program can do, or a whole home."""
+        """Whether "always" allows all that was offered, and that is broad."""
         always = tuple(self._request.always)
-        if self._request.permission == "external_directory" and any(map(_holds_home, always)):
-            return always == self._offered_patterns
-        # Of a command, the first word is the program; patterns of other permissions have no such part.
-        is_command = self._request.permission in {"bash", "sandbox"}
-        return always == self._offered_patterns and any(
-            pattern == "*" or (is_command and compile_once(_FIRST_WORD_ONLY).search(pattern) is not None)
-            for pattern in always
-        )
+        return always == self._offered_patterns and is_broad(self._request.permission, always)
 
     @property
     def _is_wider(self) -> bool:
@@ -269,21 +254,3 @@ class PermissionForm:
         is_edited = reply == "always" and patterns != self._offered_patterns
         always = patterns if is_edited else None
         self.answer = FormAnswer(reply, always=always, wider=is_edited and self._is_wider, scope=scope)
-
-
-def _list_scopes(request: PermissionRequest) -> list[tuple[str, ...]]:
-    """Return the choices for "always": of files those, their folders, and all that is offered; else only that."""
-    offered = tuple(request.always)
-    names = make_exact_wildcards(request.patterns)
-    if request.permission not in _NARROWED_PERMISSIONS or offered != ("*",) or not names:
-        return [offered] if offered else []
-    folders = tuple(dict.fromkeys(f"{folder}/*" for name in names if (folder := name.rpartition("/")[0])))
-    # A file of the top folder has no narrower folder than everything.
-    is_foldered = len(folders) > 0 and all("/" in name for name in names)
-    return [names, *([folders] if is_foldered else []), offered]
-
-
-def _holds_home(pattern: str) -> bool:
-    """Return whether a pattern of folders outside the project allows the user's whole home, or more."""
-    folder = Path(pattern.removesuffix("*").rstrip("/") or "/")
-    return expand_user_path("~").is_relative_to(folder)

@@ -142,7 +142,7 @@ class RequestPanel(Widget, can_focus=True):
         self._answered_at = -_SERIES_SECONDS
         """When the last question was answered here (monotonic seconds)."""
         self._held_keys: list[events.Key] | None = None
-        """Keys that came too early for a question of a series, dropped unless words follow; None: it is no series."""
+        """Keys that came too early for a question of a series, dropped unless words follow; None: not a series."""
         self._is_command = False
         """Whether a command was begun with `/` or `!`: the keys after it go to the prompt."""
         self._shown_entry: FormEntry | None = None
@@ -316,7 +316,7 @@ class RequestPanel(Widget, can_focus=True):
             self._accept_line(Input.Submitted(self._entry, self._entry.value))
 
     def on_paste(self, event: events.Paste) -> None:
-        """Pass a paste to the prompt: it is no answer."""
+        """Pass a paste to the prompt: it is not an answer."""
         if self._form is not None and self._form.entry is None:
             event.stop()
             self.post_message(self.InputForPrompt(events.Paste(event.text)))
@@ -333,7 +333,7 @@ class RequestPanel(Widget, can_focus=True):
 
     @on(Input.Submitted)
     def _accept_line(self, event: Input.Submitted) -> None:
-        """Handle a typed line. A command is no answer to a permission request: it goes to the prompt."""
+        """Handle a typed line. A command is not an answer to a permission request: it goes to the prompt."""
         event.stop()
         form, line = self._form, event.value
         if isinstance(form, PermissionForm) and is_command(line):

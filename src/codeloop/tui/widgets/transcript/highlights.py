@@ -102,7 +102,7 @@ def _find_spans(pattern: re.Pattern[str] | None, rows: Sequence[Row]) -> Spans:
             row = bisect_right(starts, offset) - 1
             text, start = texts[row], offset - starts[row]
             end = min(match.end(), starts[row + 1] - 1) - starts[row]
-            # Where a match goes on in the next row, the indentation is no part of it.
+            # Where a match goes on in the next row, the indentation is not part of it.
             if offset > match.start():
                 start = max(start, len(text) - len(text.lstrip()))
             first_cell = cell_len(text[:start])

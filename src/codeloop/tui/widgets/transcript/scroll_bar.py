@@ -68,7 +68,7 @@ def create_scroll_bar(view: ScrollView) -> ScrollBar:
     """Create and start a bar for a view, hidden at first."""
     bar = PlainScrollBar(name="vertical", thickness=view.scrollbar_size_vertical)
     bar.display = False
-    # A private method, with which Textual starts its own bars: a scroll bar is no child that could be mounted.
+    # A private method, with which Textual starts its own bars: a scroll bar is not a child that could be mounted.
     methodcaller("_start_widget", view, bar)(get_app(view))
     return bar
 

@@ -49,7 +49,7 @@ class Selection:
         self.is_selecting = False
         """Whether the button is held."""
         self.has_dragged = False
-        """Whether the mouse has moved since the button was pressed, so that it is no click."""
+        """Whether the mouse has moved since the button was pressed, so that it is not a click."""
         self._last_press: tuple[float, Position] = (0.0, (-1, -1))
         """When the button was pressed last (as events tell the time), and where."""
         self._click_count = 0

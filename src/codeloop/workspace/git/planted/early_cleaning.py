@@ -56,7 +56,7 @@ class EarlyCleaning:
     async def _clean(self) -> None:
         began, is_changed = time.monotonic(), False
         if self._repositories.has_news():
-            # A file that a command removes meanwhile is no error.
+            # A file that a command removes meanwhile is not an error.
             with suppress(OSError):
                 is_changed = await asyncio.to_thread(self._repositories.clean_early)
         rest = 0 if is_changed else (time.monotonic() - began) * _REST_FACTOR

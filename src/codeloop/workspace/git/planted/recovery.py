@@ -12,6 +12,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from codeloop.kit.small_files import read_bounded, write_all
+from codeloop.workspace.files.existing_paths import list_existing
 from codeloop.workspace.git.planted.change_times import read_change_time
 from codeloop.workspace.git.planted.quarantine import locate_quarantine, move_away
 from codeloop.workspace.git.planted.repositories import ProjectRepositories
@@ -60,7 +61,8 @@ class RunningMark:
             self._file.parent.mkdir(parents=True, exist_ok=True)
             self._fd = os.open(self._file, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
             fcntl.flock(self._fd, fcntl.LOCK_EX)
-        absent = [path for path in self._top_paths if not os.path.lexists(path)]
+        existing = list_existing(self._top_paths)
+        absent = [path for path in self._top_paths if path not in existing]
         paths = self._repositories.user_repositories, absent
         if paths != self._paths:
             os.ftruncate(self._fd, 0)

@@ -147,10 +147,11 @@ class RepositoryFinder:
     def _search(self, waiting: deque[str], seconds: float = inf, *, has_started: bool = False) -> None:
         """Search these folders and those that are found in them, until the count of folders or the time is used up.
 
-        `has_started`: a folder that is not known was made since the search began.
+        `seconds`: of processor time, which others on a busy machine don't take away. `has_started`: a folder that is
+        not known was made since the search began.
         """
-        end = time.monotonic() + seconds
-        while waiting and self._remaining_folders and time.monotonic() < end:
+        end = time.thread_time() + seconds
+        while waiting and self._remaining_folders and time.thread_time() < end:
             folder = waiting.popleft()
             self._remaining_folders -= 1
             # Watched before it is read: a change in between is then noticed next time.

@@ -45,7 +45,7 @@ class Base:
 
     def save(self) -> None:
         """Store it, if it has changed. Raises OSError."""
-        # ASCII with escapes: a name may have bytes that are no UTF-8.
+        # ASCII with escapes: a name may have bytes that are not UTF-8.
         text = json.dumps([str(self.real), list(map(str, self.roots)), self.files, self.refs])
         if text != self._saved:
             write_atomically(self._file, text.encode())

@@ -111,7 +111,7 @@ class IndexContent(NamedTuple):
 
 
 def read_index(data: bytes) -> IndexContent:
-    """Read an index of version 2 to 4. Raises ValueError and IndexError for what is no index."""
+    """Read an index of version 2 to 4. Raises ValueError and IndexError for what is not an index."""
     version, count = int.from_bytes(data[4:8], "big"), int.from_bytes(data[8:12], "big")
     if data[:4] != b"DIRC" or version not in {2, 3, 4}:
         raise ValueError("not an index")

@@ -44,6 +44,7 @@ from codeloop.workspace.git.private.refs import (
     read_refs,
     write_private_refs,
 )
+from codeloop.workspace.git.private.shallow import SHALLOW_NAME, correct_shallow
 from codeloop.workspace.git.private.units import Unit, is_below, list_closed_refs, list_units
 
 BASE_NAME = "base.json"
@@ -51,6 +52,8 @@ BASE_NAME = "base.json"
 _CONFIG_BYTES = 256 * 1024
 _POINTER_BYTES = 4096
 _MAX_STATE_FILES = 10_000
+# Files that git never makes in a main folder, or makes again: what a command left in them would mislead later ones.
+_MISLEADING_FILES = ("commondir", "info/grafts", "objects/info/commit-graph")
 
 
 class PrivateGitFolder:
@@ -229,6 +232,9 @@ class PrivateGitFolder:
             carrier.has_written = True
         if not unit.is_main:
             return
+        for name in _MISLEADING_FILES:
+            with suppress(OSError):
+                private.remove(f"{unit.path}{name}")
         alternates = f"{unit.path}objects/info/alternates"
         lines = [f"../{SHOWN_FOLDER}/objects", *_list_alternates(self.real / unit.path / "objects")]
         text = os.fsencode("".join(f"{line}\n" for line in lines))
@@ -289,6 +295,7 @@ class PrivateGitFolder:
         if not unit.has_tree:
             return
         if unit.is_main:
+            correct_shallow(carrier, f"{top}{SHALLOW_NAME}", self._bind_git(unit))
             names |= SHARED_FILES
             names |= dict.fromkeys(
                 () if top else list_granted_files(self.real, self.granted), find_carried_file("granted")

@@ -28,7 +28,7 @@ STASH = "refs/stash"
 _SHORT = 10
 
 Refs = dict[str, str]
-"""The full name of a reference -> its hash. Names with bytes that are no UTF-8 have surrogates."""
+"""The full name of a reference -> its hash. Names with bytes that are not UTF-8 have surrogates."""
 
 
 class ReadRefs(NamedTuple):

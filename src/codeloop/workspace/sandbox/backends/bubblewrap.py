@@ -21,7 +21,7 @@ from codeloop.workspace.sandbox.launcher.mounts import (
     list_pinned_folders,
 )
 from codeloop.workspace.sandbox.policy import SandboxPolicy
-from codeloop.workspace.sandbox.private_folders import HOME_NAME, make_cache_folder
+from codeloop.workspace.sandbox.private_folders import make_cache_folder
 
 _PROGRAM_PATHS = ("/usr/bin/bwrap", "/usr/local/bin/bwrap", "/bin/bwrap", "/run/current-system/sw/bin/bwrap")
 """Paths that are tried. PATH is not searched: it may lead into a project, and the program may have more rights."""
@@ -73,7 +73,7 @@ def wrap_command(program: Sequence[str], policy: SandboxPolicy, mounted_folders:
         if path in emptied_folders:
             command += ("--tmpfs", path)
         else:
-            command += ("--bind", f"{mounted_folders.private}/{HOME_NAME}", path)
+            command += ("--bind", f"{mounted_folders.private}/{policy.home_name}", path)
     replica_by_root = {} if policy.replica is None else {writable[0]: str(policy.replica)}
     binds = dict.fromkeys(visible, "--ro-bind") | dict.fromkeys((*writable, *layered), "--bind")
     for path in sorted(binds):
@@ -127,7 +127,7 @@ def _find_own_path(path: Path, policy: SandboxPolicy, mounted_folders: MountedFo
     """Return the path in a folder of ours that a path of the home or `/tmp` leads to in the sandbox; None elsewhere."""
     folder_by_point = {Path(point): mounted_folders.temporary for point in TEMPORARY_FOLDERS}
     if policy.home is not None and mounted_folders.private is not None:
-        folder_by_point = {policy.home: mounted_folders.private / HOME_NAME, **folder_by_point}
+        folder_by_point = {policy.home: mounted_folders.private / policy.home_name, **folder_by_point}
     for point, folder in folder_by_point.items():
         if path.is_relative_to(point) and path != point:
             return folder / path.relative_to(point)

@@ -139,7 +139,7 @@ def _remove(path: str) -> None:
 
 
 def _can_open(path: str, flags: int) -> bool:
-    """Return whether a file can be opened with the given flags. Raises OSError for an error that is no refusal."""
+    """Return whether a file can be opened with the given flags. Raises OSError for an error that is not a refusal."""
     try:
         os.close(os.open(path, flags | os.O_CLOEXEC, 0o600))
     except OSError as error:

@@ -71,7 +71,7 @@ def _make_signal_pipe() -> int:
     reader, writer = os.pipe()
     os.set_blocking(reader, False)
     os.set_blocking(writer, False)
-    # A full pipe is no problem: one byte is enough to wake the reader.
+    # A full pipe is not a problem: one byte is enough to wake the reader.
     signal.set_wakeup_fd(writer, warn_on_full_buffer=False)
     signal.signal(signal.SIGCHLD, _ignore_signal)
     return reader

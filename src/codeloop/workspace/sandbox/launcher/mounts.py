@@ -95,7 +95,7 @@ def mount_all(plan: Plan) -> None:
     descriptors = {path: _open_path(source) for path, source in sources.items()}
     layer_folders = [_open_path(f"{plan.replica}{LAYERS_SUFFIX}") for _ in replica_points]
     temporary = _open_path(plan.temporary)
-    home_descriptors = {plan.home: _open_path(f"{plan.private}/home")} if plan.home else {}
+    home_descriptors = {plan.home: _open_path(f"{plan.private}/{plan.home_name}")} if plan.home else {}
     empty_covers = _make_empty_covers()
     _mount_dev()
     _mount_run()

@@ -10,7 +10,8 @@ class Plan:
     - `writable`: folders and files that may be written; `protected`: paths below these that may not
     - `hidden`: paths that can't be read
     - `replaced`: folders that look empty except for `visible` (read-only) and `links` (pairs of a path and its target)
-    - `private`: our folder with the private home, which is mounted at `home`, and with the layers of caches
+    - `private`: our folder with the private home, of the name `home_name`, which is mounted at `home`, and with the
+      layers of caches
     - `layered`: pairs of a layer's name and the cache that it covers
     - `temporary`: the folder that is mounted as `/tmp`; `network`: whether the machine's network may be used
     - `binds`: triples of a file or folder, the path at which it is mounted, and whether it may be written there
@@ -27,6 +28,7 @@ class Plan:
     links: tuple[tuple[str, str], ...]
     binds: tuple[tuple[str, str, bool], ...]
     home: str
+    home_name: str
     private: str
     temporary: str
     network: bool
@@ -56,6 +58,7 @@ def read_plan(rows: list[str]) -> Plan:
         (source, point, kind == "rw") for kind, source, point in zip(kinds, sources, points, strict=True)
     )
     plan.home = single_values.get("home", "")
+    plan.home_name = single_values.get("home-name", "home")
     plan.private = single_values.get("private", "")
     plan.temporary = single_values.get("temporary", "")
     plan.replica = single_values.get("replica", "")

@@ -172,7 +172,9 @@ class SessionProxy:
         self._environment = environment
         self._listen = listen
         self._proxy: HostProxy | None = None
+        # Both by session.
         self._ports: dict[str, int] = {}
+        self._variables: dict[str, dict[str, str]] = {}
         self._starting = asyncio.Lock()
 
     async def make_environment(self, session: str) -> dict[str, str]:
@@ -184,12 +186,14 @@ class SessionProxy:
                     # The port is in use where a sandboxed command listens on it itself, and then that one is meant.
                     with suppress(OSError):
                         await self._proxy.forward(await self._listen(port), port)
-            if session not in self._ports:
+            if session not in self._variables:
                 # The port shows whose connection was refused.
                 listener = await self._listen(0)
-                self._ports[session] = listener.getsockname()[1]
+                port = listener.getsockname()[1]
+                self._variables[session] = make_proxy_environment(port, self._environment)
+                self._ports[session] = port
                 await self._proxy.serve(listener)
-        return make_proxy_environment(self._ports[session], self._environment)
+        return {**self._variables[session]}
 
     @property
     def refused_count(self) -> int:

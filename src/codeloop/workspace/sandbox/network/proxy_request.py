@@ -160,7 +160,7 @@ def _read_client_hello(data: bytes, target: HostPort) -> bytes | None:
             break
         message, offset = message + data[offset + 5 : offset + 5 + size], offset + 5 + size
         if message[0] != _CLIENT_HELLO:
-            raise ConnectionBlocked(target.authority, "what is sent through it does not begin as TLS does")
+            raise ConnectionBlocked(target.authority, "the first bytes are not a TLS handshake")
         length = 4 + int.from_bytes(message[1:4], "big")
         if len(message) >= max(length, 4):
             return message[4:]

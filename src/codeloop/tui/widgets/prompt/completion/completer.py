@@ -9,6 +9,7 @@ from msgspec import Struct
 
 from codeloop.client.client import Client
 from codeloop.client.mentions import find_mentions
+from codeloop.client.slash.commands import format_hints
 from codeloop.schema.api.agents import AGENT_LIST, COMMAND_LIST
 from codeloop.schema.api.files import FIND_FILES, FIND_SYMBOLS, FindFiles, FindSymbols
 from codeloop.schema.api.mcp import MCP_COMPLETE, RESOURCE_LIST, CompleteMcpPrompt, McpPromptCompletion
@@ -133,7 +134,7 @@ class ClientCompleter:
             server_commands = [
                 PromptCommand(
                     name=command.name,
-                    arguments=" ".join(command.hints),
+                    arguments=format_hints(command.hints),
                     description=command.description or command.source or "",
                     completes_arguments=command.source == "mcp",
                 )
