@@ -353,7 +353,7 @@ def test_what_is_allowed_for_the_session_is_asked_once_there_and_again_in_the_ne
                     editor.begin(desk) if count == 1 else editor.ask("session/new", cwd=str(desk.work), mcpServers=[])
                 )
                 editor.ask("session/prompt", sessionId=opened["sessionId"], prompt=text("Run"))
-                assert len(editor.asked) == count
+                assert len(editor.asked) == 2 * count, "what is broad is asked about again"
             kinds = [(each["optionId"], each["kind"]) for each in editor.asked[0][1]["options"]]
             assert kinds == [
                 ("once", "allow_once"),
@@ -539,10 +539,11 @@ def test_always_begins_with_the_file_and_what_is_broad_is_asked_about_again(tmp_
             session_id = editor.begin(desk)["sessionId"]
             editor.ask("session/prompt", sessionId=session_id, prompt=text("Write"))
     first, second, sure = offers
-    assert first[1:3] == [
+    assert first[1:4] == [
+        "Allow for this session: changing `a.py`",
         "Allow always: changing `a.py` in this project",
         "Allow always: every file change in this project",
     ]
-    assert second[1] == "Allow always: changing `b.py` in this project", "the first one was for its file"
+    assert second[2] == "Allow always: changing `b.py` in this project", "the first one was for its file"
     assert sure[1:] == ["Yes, that broad: always every file change in this project", "Reject"]
     assert (desk.work / "c.py").exists()
